@@ -154,6 +154,14 @@ struct gang_job_spec {
      *  elsewhere at any time. Without `prefer` it has no effect. (Slurm: --switches=1@TIME, for a
      *  level of switches.) */
     int64_t prefer_wait_ns;
+    /** Name of the *array* of the job, 1..GANG_MAX_NAME bytes; NULL or "": none. Jobs of one queue
+     *  with the same name form an array. */
+    const char *array;
+    /** With `array`: the job starts only while fewer jobs of its array run (Slurm:
+     *  --array=0-99%n); 0: no bound, and the job is not counted. Each job is asked for its own
+     *  bound. A job counts from its start until it has stopped, and while victims stop for it. A
+     *  preempted job leaves its place to the next one, which may be any job of the array. */
+    int64_t array_max_running;
 };
 
 #define GANG_JOB_SPEC_INIT                                                                         \
@@ -161,7 +169,7 @@ struct gang_job_spec {
         sizeof(struct gang_job_spec), NULL, NULL, 0, -1, GANG_PREEMPTIBLE, 0, 0, 0,                \
             GANG_REQUEST_SPEC_INIT, NULL, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
             sizeof(struct gang_job_after), NULL, 0, sizeof(struct gang_group_after), NULL, 0,      \
-            NULL, 0, 0, 0, NULL, 0                                                                 \
+            NULL, 0, 0, 0, NULL, 0, NULL, 0                                                        \
     }
 
 #ifdef __cplusplus

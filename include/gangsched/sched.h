@@ -802,7 +802,9 @@ enum {
      *  on. The text says which. */
     GANG_WAIT_RESERVATION = 19,
     /** its preferred domains have no place; it takes any from until_ns on (prefer_wait_ns) */
-    GANG_WAIT_PREFER = 20
+    GANG_WAIT_PREFER = 20,
+    /** As many jobs of its array run as it allows (gang_job_spec.array_max_running). */
+    GANG_WAIT_ARRAY = 21
 };
 
 /** One reason. Valid during the call. */

@@ -100,7 +100,9 @@ static const struct gang__field job_list[] = {FLAG("stale", JOB(stale)),
                                               SECONDS("prefer_wait_s", JOB(prefer_wait_ns), 0),
                                               SECONDS("heartbeat_s", JOB(heartbeat_ns), 0),
                                               SECONDS("begin_s", JOB(begin_ns), 0),
-                                              SECONDS("deadline_s", JOB(deadline_ns), 0)};
+                                              SECONDS("deadline_s", JOB(deadline_ns), 0),
+                                              TEXT("array", JOB(array)),
+                                              COUNT("array_max_running", JOB(array_max_running))};
 
 #define RESERVE(member) offsetof(struct gang_reservation_spec, member)
 #define STAGE(member) offsetof(struct gang_reservation_stage, member)

@@ -6,14 +6,14 @@
 #include <string.h>
 
 static const char *const job_keys[] = {
-    "name",         "queue",           "priority",     "preemptible",    "submit",
-    "min",          "tasks",           "same",         "prefer",         "groups",
-    "state",        "running_on",      "running_gpu",  "stale",          "never_preempts",
-    "policy",       "labels",          "affinity",     "exclusive",      "gpu_nodes",
-    "user",         "user_groups",     "time_limit_s", "hold",           "loss",
-    "max_restarts", "restart_delay_s", "refill_s",     "start_within_s", "back_off_s",
-    "heartbeat_s",  "after",           "begin_s",      "deadline_s",     "ran_s",
-    "run_time_s",   "reservation",     "prefer_wait_s"};
+    "name",         "queue",           "priority",      "preemptible",    "submit",
+    "min",          "tasks",           "same",          "prefer",         "groups",
+    "state",        "running_on",      "running_gpu",   "stale",          "never_preempts",
+    "policy",       "labels",          "affinity",      "exclusive",      "gpu_nodes",
+    "user",         "user_groups",     "time_limit_s",  "hold",           "loss",
+    "max_restarts", "restart_delay_s", "refill_s",      "start_within_s", "back_off_s",
+    "heartbeat_s",  "after",           "begin_s",       "deadline_s",     "ran_s",
+    "run_time_s",   "reservation",     "prefer_wait_s", "array",          "array_max_running"};
 
 /* ---- where it runs --------------------------------------------------------------------- */
 

@@ -295,3 +295,4 @@ class WaitReason(Word):
     SLICE = "slice", lib.GANG_WAIT_SLICE
     RESERVATION = "reservation", lib.GANG_WAIT_RESERVATION
     PREFER = "prefer", lib.GANG_WAIT_PREFER
+    ARRAY = "array", lib.GANG_WAIT_ARRAY

@@ -54,6 +54,7 @@ static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *
     job->request_text = gang__block_alloc(b, texts * sizeof(*job->request_text));
     job->name = gang__block_text(b, from->name);
     job->user = gang__block_text(b, from->user);
+    job->array_name = gang__block_text(b, from->array_name);
     job->protected_groups = copy_bytes(b, from->protected_groups, groups * sizeof(int32_t));
     job->group_order = copy_bytes(b, from->group_order, groups * sizeof(int64_t));
     job->roles = copy_bytes(b, from->roles, groups * sizeof(int32_t));
@@ -129,6 +130,7 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->refill_ns = from->refill_ns;
     to->prefer_wait_ns = from->prefer_wait_ns;
     to->max_restarts = from->max_restarts;
+    to->array_max_running = from->array_max_running;
     to->attained = from->attained;
     to->served = from->served;
     to->restarts = from->restarts;
@@ -238,7 +240,7 @@ static bool copy_job(struct gang__requests_copy *c, const struct gang__job *from
     gang__hash_insert(&s->jobs, &job->link, job->id);
     gang__set_insert_end(&s->by_id, &job->by_id, 1);
     s->job_count++;
-    return copy_lists(s, job, from) && copy_requests(c, job, from) &&
+    return copy_lists(s, job, from) && copy_requests(c, job, from) && gang__array_enter(s, job) &&
            (!gang__queue_counts_users(job->leaf->q) || gang__user_of(s, job->leaf, job->user));
 }
 

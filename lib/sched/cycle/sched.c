@@ -187,6 +187,7 @@ void gang_sched_free(gang_sched *sched)
     gang__recent_free(s);
     gang__rules_free(s->rules, &mem);
     gang__hash_free(&s->jobs, &mem);
+    gang__hash_free(&s->arrays, &mem);
     gang__hash_free(&s->classes, &mem);
     gang__release(&mem, s->usage.gpu_memory.bytes);
     gang__release(&mem, s->usage.gpu_memory_next.bytes);

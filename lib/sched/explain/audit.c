@@ -126,7 +126,7 @@ static gang_result check_wait_class(struct audit *a, const struct gang__gang *g,
     if (g->stop.handover || g->stop.moving || g->over || g->job->state == GANG_JOB_ENDED)
         return BAD(a, path, "it is in a wait class, and must not wait");
     if (wait_class->leaf != g->job->leaf || wait_class->request_class != g->request_class ||
-        wait_class->user != g->job->leaf_user)
+        wait_class->user != g->job->leaf_user || wait_class->array != g->job->array)
         return BAD(a, path, "its wait class is for another leaf, request class or user");
     if ((wait_class->grower != NULL) != (g->alloc != GANG_ID_NONE || g->places) ||
         (wait_class->grower && wait_class->grower != g))
@@ -306,6 +306,36 @@ static gang_result check_user(struct audit *a, const struct gang__queue_state *l
     return GANG_OK;
 }
 
+/* What an array should count. */
+static gang_result check_array(struct audit *a, const struct gang__array *array)
+{
+    int64_t jobs = 0, running = 0, promised = 0;
+    for (struct gang__set_link *n = gang__set_first(&a->s->by_id); n; n = gang__set_next(n)) {
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        if (job->array != array)
+            continue;
+        jobs++;
+        running += job->counted_running;
+        for (uint32_t i = 0; i < job->gang_count; i++)
+            promised += job->gang[i].stop.handover && job->gang[i].stop.handover->counted_promised;
+    }
+    return array->refs == jobs && array->running == running && array->promised == promised
+               ? GANG_OK
+               : BAD(a, array->name,
+                     "of %" PRId64 " jobs of the array %" PRId64 " run and %" PRId64
+                     " are promised; counted as %" PRId64 ", %" PRId64 ", %" PRId64,
+                     jobs, running, promised, array->refs, array->running, array->promised);
+}
+
+static gang_result check_arrays(struct audit *a)
+{
+    gang_result r = GANG_OK;
+    for (size_t b = 0; r == GANG_OK && b < a->s->arrays.cap; b++)
+        for (struct gang__hash_link *n = a->s->arrays.bucket[b]; n && r == GANG_OK; n = n->next)
+            r = check_array(a, GANG__OF(struct gang__array, link, n));
+    return r;
+}
+
 /* READY wait classes are in order, and none is empty. */
 static gang_result check_ready(struct audit *a, const struct gang__queue_state *leaf)
 {
@@ -389,7 +419,7 @@ static bool is_refused(gang_sched *s, const struct gang__wait_class *wait_class)
 {
     struct gang__gang *g = gang__wait_class_head(wait_class);
     if (wait_class->why != GANG_WAIT_LIMIT && wait_class->why != GANG_WAIT_GUARANTEE &&
-        wait_class->why != GANG_WAIT_MAX_RUNNING)
+        wait_class->why != GANG_WAIT_MAX_RUNNING && wait_class->why != GANG_WAIT_ARRAY)
         return true;
     struct gang__take take[GANG__DIMS];
     uint32_t count;
@@ -458,6 +488,8 @@ gang_result gang_sched_check(gang_sched *sched, struct gang_error *error)
         r = check_queue(&a, &sched->root);
     if (r == GANG_OK && a.listed_victims != 0)
         r = BAD(&a, "victims", "more or fewer gangs are listed as victims than run");
+    if (r == GANG_OK)
+        r = check_arrays(&a);
     if (r == GANG_OK)
         r = check_blocked(&a);
     if (r == GANG_OK)

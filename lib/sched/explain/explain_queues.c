@@ -163,6 +163,23 @@ static void explain_running(struct gang__reasons *l, const struct gang__queue_st
         most, most == 1 ? "" : "s", whose, running, running == 1 ? "es" : "");
 }
 
+static void explain_array(struct gang__reasons *l, const struct gang__job *job)
+{
+    const struct gang__array *array = job->array;
+    if (!array || array->running < job->array_max_running)
+        return;
+    struct gang__reason *r =
+        gang__reason_add(l, GANG_WAIT_ARRAY, GANG_WAIT_CATEGORY_NOT_NOW, job->leaf);
+    if (!r)
+        return;
+    r->wait.requested = 1;
+    r->wait.used = array->running;
+    r->wait.limit = job->array_max_running;
+    gang__reason_set_text(
+        r, "array \"%s\" lets %" PRId64 " of its jobs run at a time, %" PRId64 " do%s", array->name,
+        job->array_max_running, array->running, array->running == 1 ? "es" : "");
+}
+
 void gang__explain_max_running(struct gang__reasons *l, const struct gang__take *take,
                                uint32_t count)
 {
@@ -177,6 +194,7 @@ void gang__explain_max_running(struct gang__reasons *l, const struct gang__take 
     if (job->leaf_user && job->leaf_user->running >= leaf->q->max_running_per_user)
         explain_running(l, leaf, job->leaf_user->running, leaf->q->max_running_per_user,
                         " of a user");
+    explain_array(l, job);
 }
 
 /* The head of another wait class bars the gang. */

@@ -14,9 +14,10 @@ const char *gang__wait_category_word(int32_t category)
 const char *gang__wait_reason_word(int32_t reason)
 {
     static const char *const word[] = {
-        "",          "capacity", "limit",  "guarantee", "user-limit", "max-running", "hold",
-        "after",     "queue",    "behind", "back-off",  "victims",    "cells",       "lending",
-        "not-tried", "planned",  "begin",  "starved",   "slice",      "reservation", "prefer"};
+        "",      "capacity",    "limit",     "guarantee", "user-limit", "max-running",
+        "hold",  "after",       "queue",     "behind",    "back-off",   "victims",
+        "cells", "lending",     "not-tried", "planned",   "begin",      "starved",
+        "slice", "reservation", "prefer",    "array"};
     return word[reason];
 }
 

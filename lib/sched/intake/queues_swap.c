@@ -160,6 +160,8 @@ static void enter_usage(gang_sched *s, struct gang__job *job)
 {
     struct gang__queue_state *leaf = job->leaf;
     job->leaf_user = gang__queue_counts_users(leaf->q) ? gang__user_of(s, leaf, job->user) : NULL;
+    if (job->array) /* it counts from zero, like the queues */
+        job->array->running -= job->counted_running;
     job->counted_pending = job->counted_running = false;
     for (uint32_t i = 0; i < job->gang_count; i++) {
         struct gang__gang *g = &job->gang[i];
@@ -174,6 +176,8 @@ static void enter_usage(gang_sched *s, struct gang__job *job)
         if (g->stop.moving)
             gang__usage_charge_move(g->stop.moving, 1);
         if (g->stop.handover && g->stop.handover->counted_promised) {
+            if (job->array)
+                job->array->promised--;
             g->stop.handover->counted_promised = false; /* the queues count from zero */
             gang__handover_promise_job(g->stop.handover, true);
         }

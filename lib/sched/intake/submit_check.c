@@ -24,7 +24,8 @@ gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gan
                       {"heartbeat_ns", j->heartbeat_ns},
                       {"prefer_wait_ns", j->prefer_wait_ns},
                       {"begin_ns", j->begin_ns},
-                      {"deadline_ns", j->deadline_ns}};
+                      {"deadline_ns", j->deadline_ns},
+                      {"array_max_running", j->array_max_running}};
     for (size_t i = 0; i < sizeof(at_least_0) / sizeof(at_least_0[0]); i++)
         if (at_least_0[i].value < 0)
             return gang__submit_error(error, GANG_ERANGE, at_least_0[i].path, "negative");
@@ -42,6 +43,10 @@ gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gan
         return gang__submit_error(error, GANG_EINVAL, "name", "too long");
     if (j->user && strlen(j->user) > GANG_MAX_NAME)
         return gang__submit_error(error, GANG_EINVAL, "user", "too long");
+    if (j->array && strlen(j->array) > GANG_MAX_NAME)
+        return gang__submit_error(error, GANG_EINVAL, "array", "too long");
+    if (j->array_max_running > 0 && (!j->array || !j->array[0]))
+        return gang__submit_error(error, GANG_EINVAL, "array_max_running", "without an array");
     return GANG_OK;
 }
 

@@ -31,6 +31,7 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
         m->gang_count == 1 ? NULL : gang__block_alloc(b, groups * sizeof(*group_of));
     job->name = gang__block_text(b, j->name ? j->name : "");
     job->user = gang__block_text(b, j->user ? j->user : "");
+    job->array_name = gang__block_text(b, j->array ? j->array : "");
     job->made_queue = m->made[0] ? gang__block_text(b, m->made) : NULL;
     job->protected_groups =
         j->protected_groups ? copy(b, j->protected_groups, groups * sizeof(int32_t)) : NULL;
@@ -90,6 +91,7 @@ static void set_members(struct gang__job *job, const struct gang_job_spec *j,
     job->heartbeat_ns = j->heartbeat_ns;
     job->prefer_wait_ns = j->prefer_wait_ns;
     job->max_restarts = j->max_restarts;
+    job->array_max_running = j->array_max_running ? j->array_max_running : INT64_MAX;
     job->due_ns = INT64_MAX;
     job->ready_ns = -1;
     job->not_before_ns = INT64_MIN;

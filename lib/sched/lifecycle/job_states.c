@@ -38,6 +38,7 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
         gang__release(&s->mem, g->preempt.cooldowns);
     }
     gang__heartbeat_free(s, job);
+    gang__array_leave(s, job);
     gang__release(&s->mem, job->failed_nodes);
     gang__release(&s->mem, job);
 }

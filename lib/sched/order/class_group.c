@@ -10,7 +10,7 @@
  * A class that waits in its group is BLOCKED for want of capacity and in no other list. When its
  * user's key changes, only the classes of this user move (user_order.c). Classes that other rules
  * look at one by one wait by themselves: in leaves that backfill, are strict or bound bypasses, of
- * growing and starved gangs, and while reservations separate gangs. */
+ * growing and starved gangs, of arrays, and while reservations separate gangs. */
 #include "sched/order/order_in.h"
 #include "sched/wake/wake.h"
 
@@ -162,7 +162,7 @@ static bool may_wait_in_group(const struct gang__wait_class *class)
 {
     const struct gang__queue *q = class->leaf->q;
     const struct gang__gang *head = gang__wait_class_head(class);
-    return class->user && !class->grower && class->class_salt == 0 &&
+    return class->user && !class->array && !class->grower && class->class_salt == 0 &&
            q->backfill == GANG_BACKFILL_NONE && q->block != GANG_BLOCK_STRICT &&
            q->max_bypasses == 0 && !head->bypass.starved && !head->places;
 }

@@ -30,6 +30,8 @@ void gang__job_count(gang_sched *s, struct gang__job *job)
     }
     if (job->leaf_user)
         job->leaf_user->running += runs - job->counted_running;
+    if (job->array)
+        job->array->running += runs - job->counted_running;
     bool starts = runs && !job->counted_running;
     for (uint32_t i = 0; job->gang_count > 1 && starts && i < job->gang_count; i++)
         /* each gang waits by itself now, see gang__job_settle() */

@@ -91,6 +91,13 @@ void gang__order_apply_bounds(gang_sched *s);
 /* Divides shares, if something changed, and orders by them. */
 void gang__order_refresh(gang_sched *s);
 
+/* ---- job_array.c ----------------------------------------------------------------------------- */
+
+/* Finds or makes the array of the job, if one bounds it. False: out of memory. */
+bool gang__array_enter(gang_sched *s, struct gang__job *job);
+/* The job goes: the last one of an array frees it. */
+void gang__array_leave(gang_sched *s, struct gang__job *job);
+
 /* ---- job_count.c ----------------------------------------------------------------------------- */
 
 /* The usage of the leaf and of the queues above went down, or the number of jobs that run there:

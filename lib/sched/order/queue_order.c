@@ -304,7 +304,8 @@ void gang__order_rekey_all(gang_sched *s)
 
 struct gang__gang *gang__order_next(gang_sched *s)
 {
-    gang__groups_make_ready(s);
+    if (s->order.due_groups)
+        gang__groups_make_ready(s);
     s->order.hooks->make_ready(s);
     rekey_noted(s);
     return s->root.order.ready.count > 0 ? head_below(&s->root) : NULL;

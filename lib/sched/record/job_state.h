@@ -17,6 +17,16 @@ struct gang__after {
     int32_t when;
 };
 
+/* The jobs of a queue with the same array name (owner: order/job_array.c). */
+struct gang__array {
+    struct gang__hash_link link; /* in sched.arrays, by queue and name */
+    gang_queue_id queue_id;
+    int64_t refs; /* jobs that have it */
+    int64_t running;
+    int64_t promised; /* jobs about to start: gangs are stopping for them */
+    char name[];
+};
+
 /* A job and reservations. */
 struct gang__reserve_job {
     gang_reservation_id id;      /* that it named; GANG_ID_NONE: none */
@@ -86,6 +96,9 @@ struct gang__job {
     int64_t attained; /* service that its order counts: dominant millionths of the cluster * ns */
     int64_t served;   /* and service since then */
     int64_t restarts, preemptions;
+    const char *array_name;    /* "": none */
+    struct gang__array *array; /* NULL: none, or no run has accepted the job yet */
+    int64_t array_max_running; /* INT64_MAX: no bound */
     const int64_t *group_order;
     const int32_t *roles;
     struct gang__after *after;

@@ -219,6 +219,7 @@ struct gang_sched {
 
     /* Jobs */
     struct gang__hash_table jobs, classes; /* jobs by id, request classes by their text */
+    struct gang__hash_table arrays;        /* by queue and name */
     struct gang__ordered_set by_id, timers;
     int64_t job_count, age_high;
     struct gang__job *ended; /* in this run, to be freed at its end */

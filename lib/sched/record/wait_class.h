@@ -64,6 +64,8 @@ struct gang__wait_class {
     struct gang__queue_state *leaf;
     struct gang__request_class *request_class;
     struct gang__user *user;   /* NULL: users do not count in the leaf */
+    struct gang__array *array; /* of its jobs; NULL: none bounds them */
+    int64_t array_max_running; /* and their bound */
     struct gang__gang *grower; /* the only gang: it grows or resumes; NULL: they wait to start */
     bool fixed;                /* they start inside the guarantee alone */
     bool never_preempts;       /* so its head bars no gang that may preempt */

@@ -131,6 +131,8 @@ void gang__handover_promise_job(struct gang__handover *handover, bool comes)
         q->promised += more;
     if (job->leaf_user)
         job->leaf_user->promised += more;
+    if (job->array)
+        job->array->promised += more;
     handover->counted_promised = comes;
 }
 

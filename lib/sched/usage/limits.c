@@ -19,7 +19,10 @@ static struct gang__queue_state *too_many_run(struct gang__gang *g, int32_t *why
     const struct gang__user *user = g->job->leaf_user;
     if (user && user->running + user->promised >= g->job->leaf->q->max_running_per_user)
         return g->job->leaf;
-    return NULL;
+    *why = GANG_WAIT_ARRAY;
+    const struct gang__array *array = g->job->array;
+    return array && array->running + array->promised >= g->job->array_max_running ? g->job->leaf
+                                                                                  : NULL;
 }
 
 /* YARN's user limit, over all kinds, with the whole gang. */

@@ -33,6 +33,8 @@ Slurm                                         scenario
                                               ``bf_max_job_test``
 ``SchedulerType`` = sched/builtin             ``block: strict``
 ``PriorityDecayHalfLife``                     ``half_life_s``, with ``PriorityWeightFairshare``
+``--array=0-99%n`` of a job                   not in these files: ``array``, ``array_max_running`` of
+                                              the jobs
 ``Licenses``                                  ``kinds`` of the cluster
 ``SwitchName``                                ``levels`` switchN ... switch1, ``topology`` of nodes
 ``BlockName``, ``BlockSizes``                 ``levels`` block, blocks of larger sizes before it
