@@ -838,14 +838,201 @@ GANG_API gang_result gang_job_explain(gang_sched *sched, gang_job_id id, gang_wa
  * {"job":7,"name":"..","state":"pending","category":"not now","text":"..",
  *  "reasons":[{"reason":"limit","category":"not now","queue":"a","kind":"gpu",
  *              "requested":..,"used":..,"limit":..,"text":".."}],
+ *  "preemption":{"outcome":"protected","text":"..","moves":"amounts","gangs":..,"takeable":..,
+ *                "together":..,
+ *                "rules":[{"rule":"share","queue":"b","gangs":..,"tasks":..,"jobs":[..],
+ *                          "kind":"gpu","used":..,"bound":..,"requested":..,"text":".."}],
+ *                "queues":[{"queue":"a","preemptor":true,"turn":1,"siblings":2,"running":..,
+ *                           "amounts":[{"kind":"gpu","requested":..,"guarantee":..,"share":..,
+ *                                       "used":..,"limit":..}]}]},
  *  "placement":{...}}
  * @endcode
  * Members that do not apply are left out. "placement" is the object of
- * gang_request_write_explanation(), if the reason is capacity.
- * @return also GANG_EIO. Owner.
+ * gang_request_write_explanation(), if the reason is capacity. "preemption" is what
+ * gang_job_explain_preemption() answers, if the job waits; amounts that are not managed are null.
+ * Calls from callbacks leave it out.
+ * @return also GANG_EIO. Owner. O(nodes), plus what gang_job_explain_preemption() costs.
  */
 GANG_API gang_result gang_job_write_explanation(gang_sched *sched, gang_job_id id,
                                                 gang_write_fn write, void *user) GANG_MUST_CHECK;
+
+/* ---- why it preempts no other job ---------------------------------------------------------- */
+
+/** What preemption does for a job, as things are: the outcome. From GANG_PREEMPTION_PROTECTED on it
+ *  was tried without effect, and of several attempts the one that came farthest counts. */
+enum {
+    GANG_PREEMPTION_NONE = 0, /**< the job does not wait */
+    /** The next run preempts or moves gangs for it, unless something changes before. */
+    GANG_PREEMPTION_NEXT = 1,
+    GANG_PREEMPTION_OFF = 2,       /**< gang_sched_opts.no_preemption */
+    GANG_PREEMPTION_NEVER = 3,     /**< gang_job_spec.never_preempts */
+    GANG_PREEMPTION_VICTIMS = 4,   /**< gangs are stopping for it already */
+    GANG_PREEMPTION_NOT_TRIED = 5, /**< the job has not been tried yet in its order */
+    GANG_PREEMPTION_REASON = 6,    /**< what it waits for is nothing that preemption frees */
+    GANG_PREEMPTION_SUSPENDED = 7, /**< it is suspended, and resumes on its old places alone */
+    GANG_PREEMPTION_SLICE = 8,     /**< it shares its nodes in time, and waits for a row */
+    /** It runs inside a reservation, and no job is preempted for a member. */
+    GANG_PREEMPTION_RESERVATION = 9,
+    /** Gangs stopped for it before, and it could not start after all: until another event no gang
+     *  is preempted for it. */
+    GANG_PREEMPTION_FAILED = 10,
+    GANG_PREEMPTION_BEHIND = 11,    /**< `blocker` waits for the same and is tried before it */
+    GANG_PREEMPTION_PROTECTED = 12, /**< a rule protects each gang that runs */
+    /** Without all gangs that it may take together it still has no place, or its queues do not
+     *  allow it to start. */
+    GANG_PREEMPTION_CAPACITY = 13,
+    GANG_PREEMPTION_LIMIT = 14, /**< without them a limit of its queues or its user stops it */
+    /** Its queue would end relatively fuller than the queue that gives. */
+    GANG_PREEMPTION_FULLER = 15,
+    /** A gang of its own branch that would have to go could start again beside it, and the job
+     *  would then not be entitled to what other queues give. */
+    GANG_PREEMPTION_PRETEXT = 16,
+    /** The rules forbid to take those gangs that would have to go together: a queue that gives
+     *  would fall below its share, or below its guarantee and take it back. */
+    GANG_PREEMPTION_GUARANTEE = 17,
+    GANG_PREEMPTION_MAX_TASKS = 18, /**< gang_sched_opts.max_preempted_tasks */
+    GANG_PREEMPTION_OBSERVED = 19   /**< gang_sched_opts.observe_only */
+};
+
+/** Why no gang is moved for a job (gang_sched_opts.max_moves). */
+enum {
+    GANG_MOVES_TRIED = 0,   /**< moves were tried; without GANG_PREEMPTION_NEXT none helps */
+    GANG_MOVES_OFF = 1,     /**< max_moves is -1 */
+    GANG_MOVES_PLANNED = 2, /**< it has a planned start */
+    GANG_MOVES_AMOUNTS = 3, /**< less is free in all than it requests */
+    GANG_MOVES_LIMIT = 4    /**< a limit or guarantee of its queues, or lending, stops it */
+};
+
+/** The rule that protects running gangs from the preemptor, the job that is explained. */
+enum {
+    GANG_PROTECTED_NOT = 0,         /**< none: it may take any of them, by itself */
+    GANG_PROTECTED_JOB = 1,         /**< not preemptible, and no task above the minimum */
+    GANG_PROTECTED_QUEUE = 2,       /**< gang_queue_spec.no_preemption, its own or inherited */
+    GANG_PROTECTED_STOPPING = 3,    /**< it stops or moves already, or others stop for it */
+    GANG_PROTECTED_MIN_RUNTIME = 4, /**< gang_queue_spec.min_runtime_ns, until until_ns */
+    GANG_PROTECTED_SAME_JOB = 5,
+    GANG_PROTECTED_RESERVATION = 6,   /**< it runs inside a reservation */
+    GANG_PROTECTED_WITHIN_NEVER = 7,  /**< gang_queue_spec.within of the preemptor's queue */
+    GANG_PROTECTED_RECLAIM_NEVER = 8, /**< gang_queue_spec.reclaim of the preemptor's queue */
+    /** Its priority is not below that of the preemptor; with GANG_PREEMPT_LOWER_OR_NEWER it is not
+     *  newer either. */
+    GANG_PROTECTED_PRIORITY = 9,
+    GANG_PROTECTED_GUARANTEE = 10, /**< its queue uses no more than its guarantee */
+    GANG_PROTECTED_SHARE = 11,     /**< its queue uses no more than its fair share */
+    /** The preemptor's queue would exceed its fair share. */
+    GANG_PROTECTED_PREEMPTOR_SHARE = 12,
+    /** Its queue keeps to its fair share, above its guarantee, and the preemptor's queue would
+     *  exceed its guarantee. */
+    GANG_PROTECTED_PREEMPTOR_GUARANTEE = 13,
+    /** It was stopped for the preemptor's queue before (gang_sched_opts.preempt_cooldown_ns). */
+    GANG_PROTECTED_COOLDOWN = 14,
+    /** The preemptor was stopped for its job before (same). */
+    GANG_PROTECTED_COOLDOWN_JOB = 15
+};
+
+enum { GANG_PREEMPTION_JOBS = 3 /**< most jobs that an entry names */ };
+
+/** Running gangs of one queue that one rule protects. */
+struct gang_preemption_rule {
+    int32_t rule; /**< GANG_PROTECTED_* */
+    int32_t kind; /**< of `used`, `bound`, `requested`; -1: they are priorities, or do not apply */
+    /** leaf of the gangs; GANG_ID_NONE: all queues beyond those that are listed */
+    gang_queue_id queue;
+    gang_queue_id bound_queue; /**< whose amounts decide, or GANG_ID_NONE */
+    int64_t gangs;
+    int64_t tasks; /**< running tasks of these gangs */
+    /** Shares and guarantees: what bound_queue uses, its bound, and what the preemptor requests, in
+     *  the unit of the kind. Priorities: `bound` is the lowest one of the gangs, `requested` that
+     *  of the preemptor. */
+    int64_t used;
+    int64_t bound;
+    int64_t requested;
+    int64_t until_ns; /**< the first of them is no longer protected by this rule then; 0: no time */
+    int32_t job_count;
+    int32_t reserved0;
+    /** the first jobs among them, in the order in which they would be preempted */
+    gang_job_id jobs[GANG_PREEMPTION_JOBS];
+    const char *text; /**< one English line */
+};
+
+/** What a queue is entitled to and uses, of one kind, in its unit. */
+struct gang_preemption_amount {
+    int32_t kind;
+    int32_t reserved0;
+    const char *partition; /**< of this partition; NULL: wherever it lies */
+    int64_t requested;     /**< by the preemptor */
+    int64_t guarantee;     /**< in force; GANG_UNLIMITED: not managed */
+    int64_t share;         /**< fair share; GANG_UNLIMITED: not managed */
+    int64_t used;
+    int64_t limit; /**< in force; GANG_UNLIMITED: none */
+};
+
+/** A queue on one of the two sides. */
+struct gang_preemption_queue {
+    gang_queue_id queue;
+    const char *name;
+    int32_t preemptor; /**< 1: the queue of the preemptor, or above it */
+    /** Its place in the order of the queues below the same parent, from 1, if each of them had a
+     *  gang to start that requests what the preemptor requests; and how many these are. */
+    int32_t turn;
+    int32_t siblings;
+    int32_t reserved0;
+    int64_t running;                              /**< jobs, in it and below */
+    const struct gang_preemption_amount *amounts; /**< of the kinds that the preemptor requests */
+    size_t amount_count;
+};
+
+enum {
+    GANG_PREEMPTION_QUEUES = 32, /**< most queues that are listed */
+    GANG_PREEMPTION_RULES = 128  /**< most entries of queue and rule */
+};
+
+/** Why a job preempts no other, or which it would. */
+struct gang_preemption {
+    size_t size;         /**< sizeof(struct gang_preemption) of the library */
+    int32_t outcome;     /**< GANG_PREEMPTION_* */
+    int32_t moves;       /**< GANG_MOVES_*, if attempts were looked at: rule_count is not 0 */
+    int32_t gang;        /**< which gang of the job waits (gang_event.gang) */
+    int32_t reserved0;   /**< 0 */
+    gang_job_id blocker; /**< GANG_PREEMPTION_BEHIND; otherwise GANG_ID_NONE */
+    int64_t gangs;       /**< gangs that run and were considered */
+    int64_t takeable;    /**< gangs of them that no rule protects, each by itself */
+    /** Most victims, gangs or tasks above a minimum, that the rules let one attempt take. */
+    int64_t together;
+    const char *text;       /**< the outcome, one English line */
+    const char *moves_text; /**< why no gang is moved, one English line; "": see `text` */
+    /** Queues: the preemptor's with those above it, then those that hold gangs that run, each with
+     *  those above it that have not been listed. Entry i lies i * queue_size bytes after the first
+     *  one. */
+    const struct gang_preemption_queue *queues;
+    size_t queue_count;
+    size_t queue_size;
+    const struct gang_preemption_rule *rules; /**< by queue; entry i: i * rule_size bytes on */
+    size_t rule_count;
+    size_t rule_size;
+};
+
+/**
+ * Explain why a job that waits preempts no other job, with all gangs that run, the rule that
+ * protects each of them, and the shares, the use and the turn of the queues on both sides. Of a job
+ * with several gangs: the first that waits.
+ *
+ * Each gang is judged by itself, by the usage as it is. The attempts that the next run would make
+ * are then made without effect, by the code of the run itself, which judges victims together. So
+ * GANG_PREEMPTION_NEXT with `takeable` 0 means that gangs are only moved. The size of the answer is
+ * bounded, whatever runs.
+ * @param out receives the answer; free it with gang_preemption_free()
+ * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (called from a callback); GANG_ENOMEM. On an
+ *   error *out is NULL.
+ * Owner. Changes nothing that a later decision depends on. Time is that of the last run, and shares
+ * are divided anew, as in gang_queue_get(). May allocate. O(gangs that run + queues), plus what one
+ * attempt to preempt costs (gang_sched_run()): not for each job in each run.
+ */
+GANG_API gang_result gang_job_explain_preemption(gang_sched *sched, gang_job_id id,
+                                                 struct gang_preemption **out) GANG_MUST_CHECK;
+
+/** Free an answer. NULL is allowed. Any thread. */
+GANG_API void gang_preemption_free(struct gang_preemption *preemption);
 
 /** Audit: compares the scheduler's counters with the sum over its jobs, queues and allocations.
  *  @return GANG_OK; GANG_EINVAL with the first discrepancy in `error`; GANG_ENOMEM. Owner.

@@ -894,7 +894,7 @@ START_TEST(out_of_memory_changes_nothing)
     each_failing("release", release_it, 1);
     each_failing("retake", retake_it, 1);
     restore();
-    each_failing("place", place_it, 5);
+    each_failing("place", place_it, 3);
     restore();
     each_failing("grow", grow_it, 2);
     ck_assert_uint_eq(told.count, 149);

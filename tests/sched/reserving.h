@@ -95,7 +95,7 @@ static inline int reported(gang_reservation_id id, int32_t what)
     return n;
 }
 
-static const struct host_reserve *last_reported(gang_reservation_id id, int32_t what)
+static inline const struct host_reserve *last_reported(gang_reservation_id id, int32_t what)
 {
     for (size_t i = h.reserve_count; i-- > 0;)
         if (h.reserve[i].id == id && h.reserve[i].what == what)

@@ -11,41 +11,6 @@
 #include "sched/preempt/preempt.h"
 #include "sched/usage/usage.h"
 
-static bool is_above_share(const gang_sched *s, const struct gang__queue_state *q)
-{
-    for (uint32_t d = 0; d < s->dims; d++)
-        if (q->guarantee[d] != GANG__NO_BOUND &&
-            (q->used[d] > q->share[d] || q->used[d] > q->guarantee[d]))
-            return true;
-    return false;
-}
-
-/* Which queues could give to others? Ends when some lie in two branches: then each queue has one
- * that is not on its own path. Parents stand before their children. */
-static void find_above_share(gang_sched *s)
-{
-    const struct gang__queue_state *only = NULL;
-    s->preempt.above_share = false;
-    for (uint32_t i = 0; i < s->queues->count; i++) {
-        const struct gang__queue_state *q = s->qs[i];
-        if (!is_above_share(s, q))
-            continue;
-        s->preempt.above_share = true;
-        if (only && !gang__queue_is_on_path(only, q)) {
-            only = NULL;
-            break;
-        }
-        only = q;
-    }
-    s->preempt.only_above = only;
-}
-
-static void look_at_victims(gang_sched *s)
-{
-    find_above_share(s);
-    gang__victims_sort(s);
-}
-
 static bool unblock_each(gang_sched *s, struct gang__class_group *group)
 {
     struct gang__set_link *next, *n = gang__set_first(&group->waiting);
@@ -97,7 +62,7 @@ bool gang__entitled_unblock(gang_sched *s)
         (!s->order.blocked && !s->order.blocked_requests))
         return false;
     s->wake.changes_done = s->wake.changes;
-    look_at_victims(s);
+    gang__preempt_look(s);
     for (struct gang__wait_class *wait_class = s->order.blocked; wait_class; wait_class = next) {
         next = wait_class->next_blocked;
         if (gang__preempt_is_worthwhile(s, wait_class, wait_class->why)) {
@@ -108,8 +73,8 @@ bool gang__entitled_unblock(gang_sched *s)
     return unblock_in_groups(s) || chosen;
 }
 
-/* Was the class blocked for a reason that preemption can remove? */
-static bool may_help(gang_sched *s, const struct gang__wait_class *wait_class, struct gang__gang *g)
+bool gang__preempt_may_help(gang_sched *s, const struct gang__wait_class *wait_class,
+                            struct gang__gang *g)
 {
     return wait_class->state == GANG__CLASS_BLOCKED &&
            wait_class->backfill.kept == GANG__KEPT_NOT &&
@@ -119,7 +84,7 @@ static bool may_help(gang_sched *s, const struct gang__wait_class *wait_class, s
 
 static bool preempt(gang_sched *s, struct gang__gang *g, struct gang__wait_class *wait_class)
 {
-    look_at_victims(s);
+    gang__preempt_look(s);
     if (!gang__preempt_is_worthwhile(s, wait_class, wait_class->why))
         return false;
     const struct gang__set_link *link = gang__set_next(&g->order.link);
@@ -133,7 +98,7 @@ static bool preempt(gang_sched *s, struct gang__gang *g, struct gang__wait_class
 void gang__preempt_in_order(gang_sched *s, struct gang__gang *g,
                             struct gang__wait_class *wait_class)
 {
-    if (g->order.wait_class != wait_class || !may_help(s, wait_class, g))
+    if (g->order.wait_class != wait_class || !gang__preempt_may_help(s, wait_class, g))
         return; /* it is not noted as tried: time alone may change that */
     s->preempt.tried = preempt(s, g, wait_class) ? NULL : g;
     s->preempt.tried_class = wait_class;
@@ -152,7 +117,7 @@ void gang__preempt_note_tried(gang_sched *s)
 void gang__block_request_class(gang_sched *s, struct gang__request_class *request_class)
 {
     struct gang__wait_class *next;
-    look_at_victims(s);
+    gang__preempt_look(s);
     for (struct gang__wait_class *class = request_class->ready; class; class = next) {
         next = class->next;
         if (!class->grower && !gang__preempt_is_worthwhile(s, class, GANG_WAIT_CAPACITY))

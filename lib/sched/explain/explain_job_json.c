@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/json/json.h"
-#include "sched/explain/explain_in.h"
+#include "sched/explain/explain_preemption.h"
 #include "sched/record/state.h"
 
 static void put_number(struct gang__json_maker *m, json_t *o, const char *key, int64_t value)
@@ -70,6 +70,112 @@ static struct gang__gang *gang_without_place(const struct gang__job *job,
     return NULL;
 }
 
+/* ---- preemption ------------------------------------------------------------------------------ */
+
+static void put_amount(struct gang__json_maker *m, json_t *o, const char *key, int64_t value)
+{
+    gang__json_put(m, o, key, value == GANG_UNLIMITED ? json_null() : json_integer(value));
+}
+
+static json_t *rule_json(struct gang__json_maker *m, const gang_sched *s,
+                         const struct gang_preemption_rule *r)
+{
+    const struct gang__queue_state *q = gang__queue_state_of(s, r->queue);
+    json_t *o = json_object(), *jobs = json_array();
+    put_text(m, o, "rule", gang__protected_word(r->rule));
+    if (q)
+        put_text(m, o, "queue", q->q->name);
+    put_number(m, o, "gangs", r->gangs);
+    put_number(m, o, "tasks", r->tasks);
+    for (int32_t i = 0; i < r->job_count; i++)
+        gang__json_push(m, jobs, json_integer((json_int_t)r->jobs[i]));
+    gang__json_put(m, o, "jobs", jobs);
+    if (r->kind >= 0) {
+        put_text(m, o, "kind", s->cluster->nodes.kind[r->kind].name);
+        put_number(m, o, "used", r->used);
+    }
+    if (r->kind >= 0 || r->rule == GANG_PROTECTED_PRIORITY) {
+        put_number(m, o, "bound", r->bound);
+        put_number(m, o, "requested", r->requested);
+    }
+    if (r->until_ns)
+        put_number(m, o, "until_ns", r->until_ns);
+    put_text(m, o, "text", r->text);
+    return o;
+}
+
+static json_t *amount_json(struct gang__json_maker *m, const gang_sched *s,
+                           const struct gang_preemption_amount *a)
+{
+    json_t *o = json_object();
+    put_text(m, o, "kind", s->cluster->nodes.kind[a->kind].name);
+    if (a->partition)
+        put_text(m, o, "partition", a->partition);
+    put_number(m, o, "requested", a->requested);
+    put_amount(m, o, "guarantee", a->guarantee);
+    put_amount(m, o, "share", a->share);
+    put_number(m, o, "used", a->used);
+    put_amount(m, o, "limit", a->limit);
+    return o;
+}
+
+static json_t *queue_json(struct gang__json_maker *m, const gang_sched *s,
+                          const struct gang_preemption_queue *q)
+{
+    json_t *o = json_object(), *amounts = json_array();
+    put_text(m, o, "queue", q->name);
+    gang__json_put(m, o, "preemptor", json_boolean(q->preemptor));
+    put_number(m, o, "turn", q->turn);
+    put_number(m, o, "siblings", q->siblings);
+    put_number(m, o, "running", q->running);
+    for (size_t i = 0; i < q->amount_count; i++)
+        gang__json_push(m, amounts, amount_json(m, s, &q->amounts[i]));
+    gang__json_put(m, o, "amounts", amounts);
+    return o;
+}
+
+static json_t *preemption_json(struct gang__json_maker *m, const gang_sched *s,
+                               const struct gang__preemption_answer *a)
+{
+    json_t *o = json_object(), *rules = json_array(), *queues = json_array();
+    const struct gang_preemption *p = &a->shown;
+    put_text(m, o, "outcome", gang__preemption_word(p->outcome));
+    put_text(m, o, "text", p->text);
+    if (p->blocker != GANG_ID_NONE)
+        put_number(m, o, "blocker", (int64_t)p->blocker);
+    if (p->rule_count > 0) {
+        put_text(m, o, "moves", gang__moves_word(p->moves));
+        put_number(m, o, "gangs", p->gangs);
+        put_number(m, o, "takeable", p->takeable);
+        put_number(m, o, "together", p->together);
+    }
+    for (size_t i = 0; i < p->rule_count; i++)
+        gang__json_push(m, rules, rule_json(m, s, &a->rule[i].shown));
+    gang__json_put(m, o, "rules", rules);
+    for (size_t i = 0; i < p->queue_count; i++)
+        gang__json_push(m, queues, queue_json(m, s, &a->queue[i].shown));
+    gang__json_put(m, o, "queues", queues);
+    return o;
+}
+
+/* Put the member "preemption", if the job waits; a callback cannot ask for it. */
+static gang_result put_preemption(struct gang__json_maker *m, gang_sched *s, struct gang__job *job,
+                                  json_t *root)
+{
+    struct gang__preemption_answer *a;
+    if (s->running)
+        return GANG_OK;
+    gang_result r = gang__explain_preemption(s, job, &a);
+    if (r != GANG_OK)
+        return r;
+    if (a->shown.outcome != GANG_PREEMPTION_NONE)
+        gang__json_put(m, root, "preemption", preemption_json(m, s, a));
+    gang_preemption_free(&a->shown);
+    return GANG_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
 static gang_result write_all(gang_sched *s, const struct gang__job *job,
                              const struct gang__reasons *l, const char *text, gang_write_fn write,
                              void *user)
@@ -99,6 +205,8 @@ gang_result gang_job_write_explanation(gang_sched *sched, gang_job_id id, gang_w
     struct gang__json_maker maker = {GANG_OK};
     gang_result r = gang__reasons_collect(sched, job, &l);
     json_t *root = r == GANG_OK ? list_json(&maker, job, &l) : NULL;
+    if (r == GANG_OK && root)
+        r = put_preemption(&maker, sched, job, root);
     if (r == GANG_OK)
         r = maker.result;
     char *text = r == GANG_OK ? gang__json_compact(root, &sched->mem) : NULL;

@@ -36,6 +36,11 @@ void gang__order_leave(gang_sched *s, struct gang__gang *g); /* stop waiting */
 const struct gang__wait_class *gang__order_barred_by(const struct gang__queue_state *leaf,
                                                      const struct gang__wait_class *class);
 
+/* Does the queue go before its sibling, if the head of each asks for these amounts? */
+bool gang__order_queue_precedes(gang_sched *s, const struct gang__queue_state *a,
+                                const struct gang__queue_state *b, const struct gang__take *take,
+                                uint32_t count);
+
 /* The class is BLOCKED: sets whether it bars the classes behind it. */
 void gang__order_set_bar(struct gang__wait_class *class, bool bars);
 

@@ -157,11 +157,9 @@ static struct gang__gang *head_below(const struct gang__queue_state *q)
         GANG__OF(struct gang__wait_class, ready_link, gang__set_first(&q->order.ready)));
 }
 
-static void key_fair(gang_sched *s, struct gang__queue_state *q)
+static void key_fair(gang_sched *s, const struct gang__queue_state *q,
+                     const struct gang__take *take, uint32_t count, struct gang__child_key *k)
 {
-    uint32_t count;
-    const struct gang__take *take = gang__gang_next_demand(head_below(q), &count);
-    struct gang__child_key *k = &q->order.key;
     k->over_share = gang__usage_exceeds(s, q, q->share, q->used, take, count);
     k->over_guarantee = !gang__usage_stays_within(q, q->guarantee, q->used, take, count);
     k->priority = q->q->priority;
@@ -180,9 +178,11 @@ static int compare_fair(const struct gang__child_key *x, const struct gang__chil
     return c ? c : gang__ratio_compare(x->whole, y->whole);
 }
 
-static void key_yarn(gang_sched *s, struct gang__queue_state *q)
+static void key_yarn(gang_sched *s, const struct gang__queue_state *q,
+                     const struct gang__take *take, uint32_t count, struct gang__child_key *key)
 {
-    struct gang__sibling *k = &q->order.key.yarn;
+    (void)take, (void)count;
+    struct gang__sibling *k = &key->yarn;
     k->used = gang__fair_ratio(s, q->guarantee, q->used, NULL, 0);
     k->absolute = gang__fair_ratio(s, s->total, q->used, NULL, 0);
     k->capacity = gang__fair_capacity(s, q);
@@ -200,9 +200,11 @@ static int compare_priority_utilization(const struct gang__child_key *x,
     return gang__order_priority_utilization(&x->yarn, &y->yarn);
 }
 
-/* How the children of a queue are ordered: the key that is made, and how two keys compare. */
+/* How the children of a queue are ordered: the key that is made, for a head that asks for `take`,
+ * and how two keys compare. */
 static const struct child_order {
-    void (*make_key)(gang_sched *s, struct gang__queue_state *q);
+    void (*make_key)(gang_sched *s, const struct gang__queue_state *q,
+                     const struct gang__take *take, uint32_t count, struct gang__child_key *key);
     int (*compare)(const struct gang__child_key *x, const struct gang__child_key *y);
 } child_orders[] = {
     [GANG_CHILD_ORDER_FAIR] = {key_fair, compare_fair},
@@ -250,9 +252,24 @@ static void leave_siblings(struct gang__queue_state *q)
 
 static void ensure_key(gang_sched *s, struct gang__queue_state *q)
 {
-    if (!q->order.has_key)
-        order_below(q->parent)->make_key(s, q);
+    if (q->order.has_key)
+        return;
+    uint32_t count;
+    const struct gang__take *take = gang__gang_next_demand(head_below(q), &count);
+    order_below(q->parent)->make_key(s, q, take, count, &q->order.key);
     q->order.has_key = true;
+}
+
+bool gang__order_queue_precedes(gang_sched *s, const struct gang__queue_state *a,
+                                const struct gang__queue_state *b, const struct gang__take *take,
+                                uint32_t count)
+{
+    const struct child_order *order = order_below(a->parent);
+    struct gang__child_key x = {0}, y = {0};
+    order->make_key(s, a, take, count, &x);
+    order->make_key(s, b, take, count, &y);
+    int c = order->compare(&x, &y);
+    return c ? c < 0 : a->q->id < b->q->id;
 }
 
 static void enter_siblings(gang_sched *s, struct gang__queue_state *q)

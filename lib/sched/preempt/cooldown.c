@@ -121,17 +121,24 @@ static bool was_stopped_for(const struct gang__cooldown *c, const struct gang__v
            (c->whole || (!v->whole && v->g->preempt.grown_at >= c->stop));
 }
 
-bool gang__cooldown_spares(gang_sched *s, const struct gang__victim *v,
-                           const struct gang__gang *taker)
+static int32_t spared(const struct gang__cooldown *c, int32_t rule, int64_t *until_ns)
+{
+    if (until_ns)
+        *until_ns = c->until_ns;
+    return rule;
+}
+
+int32_t gang__cooldown_rule(gang_sched *s, const struct gang__victim *v,
+                            const struct gang__gang *taker, int64_t *until_ns)
 {
     const struct gang__cooldowns *its = v->g->preempt.cooldowns, *own = taker->preempt.cooldowns;
     for (uint32_t i = 0; its && i < its->count; i++)
         if (was_stopped_for(&its->of[i], v, taker) && in_force(s, &its->of[i])) {
             taker->order.wait_class->spared = true;
-            return true;
+            return spared(&its->of[i], GANG_PROTECTED_COOLDOWN, until_ns);
         }
     for (uint32_t i = 0; own && i < own->count; i++) /* 2. */
         if (own->of[i].taker == v->g->job->id && !own->of[i].moved && in_force(s, &own->of[i]))
-            return true;
-    return false;
+            return spared(&own->of[i], GANG_PROTECTED_COOLDOWN_JOB, until_ns);
+    return GANG_PROTECTED_NOT;
 }

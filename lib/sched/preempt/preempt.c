@@ -26,6 +26,12 @@
 
 /* ---- 2. and 3. sparing, moving, checking ----------------------------------------------------- */
 
+bool gang__preempt_fails(struct gang__preemption *p, int32_t outcome)
+{
+    p->outcome = outcome > p->outcome ? outcome : p->outcome;
+    return false;
+}
+
 bool gang__preempt_settle(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
@@ -39,17 +45,22 @@ bool gang__preempt_settle(struct gang__preemption *p)
         gang__preempt_spare(p);
     if (ok && gang__preempt_move(p))
         ok = p->mode != GANG__PREEMPT_MOVE;
-    ok = ok && (p->mode == GANG__PREEMPT_MOVE || !gang__preempt_is_pretext(p));
+    if (ok && p->mode != GANG__PREEMPT_MOVE && gang__preempt_is_pretext(p))
+        ok = gang__preempt_fails(p, GANG_PREEMPTION_PRETEXT);
     for (size_t i = 0; ok && p->mode != GANG__PREEMPT_MOVE && i < s->preempt.victims->count; i++) {
         const struct gang__victim *x = &s->preempt.victims->list[i];
         if (x->moves || x->g->job->leaf == asked)
             continue;
         asked = x->g->job->leaf;
-        ok = !gang__preempt_overshoots(p, x->g);
+        ok = !gang__preempt_overshoots(p, x->g) || gang__preempt_fails(p, GANG_PREEMPTION_FULLER);
     }
     gang__trial_drop(&charge);
     p->charged = false;
-    return ok && gang__preempt_may_start(p) && gang__preempt_result_is_allowed(p);
+    if (ok && !gang__preempt_may_start(p))
+        ok = gang__preempt_fails(p, GANG_PREEMPTION_LIMIT);
+    if (ok && !gang__preempt_result_is_allowed(p))
+        ok = gang__preempt_fails(p, GANG_PREEMPTION_GUARANTEE);
+    return ok;
 }
 
 /* ---- 4. one attempt -------------------------------------------------------------------------- */
@@ -99,12 +110,13 @@ static bool count_allows(struct gang__preemption *p)
         s->preempt.preempted_tasks + p->tasks > s->opts.max_preempted_tasks) {
         p->s->wake.retry =
             p->s->wake.retry || s->preempt.preempted_tasks > 0; /* alone it may be few enough */
-        return false;
+        return gang__preempt_fails(p, GANG_PREEMPTION_MAX_TASKS);
     }
     if (s->opts.observe_only) {
-        gang__log(p->s, 1, "observe only: %lld tasks would be preempted for job %llu",
-                  (long long)p->tasks, (unsigned long long)p->taker->job->id);
-        return false;
+        if (!p->dry)
+            gang__log(p->s, 1, "observe only: %lld tasks would be preempted for job %llu",
+                      (long long)p->tasks, (unsigned long long)p->taker->job->id);
+        return gang__preempt_fails(p, GANG_PREEMPTION_OBSERVED);
     }
     return true;
 }
@@ -113,8 +125,8 @@ bool gang__preempt_end(struct gang__preemption *p, bool ok)
 {
     gang_sched *s = p->s;
     ok = ok && !s->preempt.victims->failed && count_allows(p);
-    bool done = ok && gang__preempt_commit(p);
-    if (!done)
+    bool done = ok && (p->dry || gang__preempt_commit(p));
+    if (!done || p->dry)
         gang__trial_drop(&p->trial);
     for (size_t i = 0; i < s->preempt.victims->count; i++)
         gang__places_free(&s->preempt.victims->list[i].to, &s->cluster->mem);
@@ -132,7 +144,11 @@ static bool try_once(struct gang__preemption *p, enum gang__preempt_mode mode, b
     bool found = gang__preempt_take_until_placed(p, own, mode == GANG__PREEMPT_RECLAIM);
     if (!found && mode == GANG__PREEMPT_BOTH && gang__preempt_is_entitled(p))
         found = gang__preempt_take_until_placed(p, false, true);
-    p->lacks_place = !found && p->s->preempt.victims->count > 0;
+    size_t count = p->s->preempt.victims->count;
+    p->lacks_place = !found && count > 0;
+    p->together = !on_credit && count > p->together ? count : p->together;
+    if (!found)
+        gang__preempt_fails(p, count > 0 ? GANG_PREEMPTION_CAPACITY : GANG_PREEMPTION_PROTECTED);
     return gang__preempt_end(p, found && gang__preempt_settle(p));
 }
 
@@ -154,7 +170,7 @@ static bool attempt(struct gang__preemption *p, enum gang__preempt_mode mode)
 
 /* ---- which taker, which attempts ------------------------------------------------------------- */
 
-static void set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang *g)
+void gang__preempt_set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang *g)
 {
     memset(p, 0, sizeof(*p));
     p->s = s;
@@ -172,64 +188,22 @@ static void set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang 
     }
 }
 
-/* Is the taker entitled to more, and does a queue beside its path have more than that? */
-static bool may_reclaim(const gang_sched *s, const struct gang__preemption *p)
+int32_t gang__preempt_moves_bar(const struct gang__preemption *p)
 {
-    const struct gang__queue_state *leaf = p->taker->job->leaf, *only = s->preempt.only_above;
-    return leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.above_share &&
-           !(only && gang__queue_is_on_path(only, leaf)) && gang__preempt_is_entitled(p);
-}
-
-bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_class, int32_t why)
-{
-    struct gang__gang *g = gang__wait_class_head(wait_class);
-    struct gang__preemption p;
-    if (s->opts.no_preemption || g->job->never_preempts ||
-        wait_class->tried == s->wake.changes + 1 || g->places || gang__gang_insists(g) ||
-        gang__slice_concerns(g) || gang__reserve_confines(g) ||
-        g->preempt.handover_failed_at == s->external_events + 1 ||
-        !(gang__preempt_helps(why) || (why == GANG_WAIT_PLANNED && g->calendar.plan)))
-        return false;
-    set_up(&p, s, g);
-    if (s->opts.max_moves > 0 && why == GANG_WAIT_CAPACITY && gang__preempt_amounts_suffice(&p))
-        return true;
-    struct gang__set_link *first = gang__set_first(&wait_class->leaf->victims);
-    if (first &&
-        gang__preempt_may_take_in_leaf(&p, GANG__OF(struct gang__gang, victim.link, first)))
-        return true;
-    return may_reclaim(s, &p);
-}
-
-enum gang__worthwhile gang__preempt_is_worthwhile_in(gang_sched *s,
-                                                     const struct gang__class_group *group)
-{
-    const struct gang__wait_class *root =
-        GANG__OF(struct gang__wait_class, grouped.link, group->waiting.root);
-    struct gang__set_link *link = gang__set_first(&group->leaf->victims);
-    struct gang__preemption p;
-    if (s->opts.no_preemption || group->never_preempts)
-        return GANG__WORTHWHILE_NOT;
-    set_up(&p, s, gang__wait_class_head(root));
-    if ((s->opts.max_moves > 0 && gang__preempt_amounts_suffice(&p)) || may_reclaim(s, &p))
-        return GANG__WORTHWHILE_FOR_ALL;
-    int32_t within = group->leaf->q->within;
-    const struct gang__job *victim =
-        link ? GANG__OF(struct gang__gang, victim.link, link)->job : NULL;
-    if (victim && within != GANG_PREEMPT_NEVER &&
-        (root->grouped.highest > victim->priority ||
-         (within == GANG_PREEMPT_LOWER_OR_NEWER && root->grouped.highest == victim->priority)))
-        return GANG__WORTHWHILE_FOR_SOME;
-    return GANG__WORTHWHILE_NOT;
+    if (p->s->opts.max_moves <= 0)
+        return GANG_MOVES_OFF;
+    if (p->taker->calendar.plan != 0) /* it has its time, and the others have theirs */
+        return GANG_MOVES_PLANNED;
+    if (!gang__preempt_amounts_suffice(p))
+        return GANG_MOVES_AMOUNTS;
+    return gang__preempt_quota_suffices(p) ? GANG_MOVES_TRIED : GANG_MOVES_LIMIT;
 }
 
 static bool try_attempts(struct gang__preemption *p)
 {
-    const gang_sched *s = p->s;
     const struct gang__queue *q = p->taker->job->leaf->q;
     bool reclaims = q->reclaim != GANG_PREEMPT_NEVER, preempts = q->within != GANG_PREEMPT_NEVER;
-    bool planned = p->taker->calendar.plan != 0; /* it has its time, and the others have theirs */
-    if (s->opts.max_moves > 0 && !planned && gang__preempt_amounts_suffice(p) &&
-        gang__preempt_quota_suffices(p) && gang__preempt_consolidate(p))
+    if (gang__preempt_moves_bar(p) == GANG_MOVES_TRIED && gang__preempt_consolidate(p))
         return true;
     if (reclaims && gang__preempt_is_entitled(p) && attempt(p, GANG__PREEMPT_RECLAIM))
         return true;
@@ -244,19 +218,29 @@ static bool may_preempt(const struct gang__gang *g)
            !g->job->never_preempts && !gang__gang_insists(g);
 }
 
+/* Set up and try once more; what earlier attempts came to stays noted. */
+static bool try_choice(struct gang__preemption *p, gang_sched *s, struct gang__gang *g, bool dry)
+{
+    int32_t outcome = p->outcome;
+    size_t together = p->together;
+    gang__preempt_set_up(p, s, g);
+    p->dry = dry;
+    p->outcome = outcome;
+    p->together = together;
+    return try_attempts(p);
+}
+
 /* A gang of unlike groups is tried with one choice of its tasks after the other, so that the rules
- * judge what is then placed. True: it was committed. */
-static bool try_choices(struct gang__preemption *p, gang_sched *s, struct gang__gang *g)
+ * judge what is then placed. */
+static bool try_choices(struct gang__preemption *p, gang_sched *s, struct gang__gang *g, bool dry)
 {
     bool done = false;
-    if (!gang__gang_chooses(g)) {
-        set_up(p, s, g);
-        return try_attempts(p);
-    }
-    memset(p, 0, sizeof(*p));
+    p->outcome = GANG_PREEMPTION_NONE;
+    p->together = 0;
+    if (!gang__gang_chooses(g))
+        return try_choice(p, s, g, dry);
     for (bool some = gang__choice_first(s, g); some && !done; some = gang__choice_next(s, g)) {
-        set_up(p, s, g);
-        done = try_attempts(p);
+        done = try_choice(p, s, g, dry);
         if (done || s->preempt.victims->failed)
             break;
     }
@@ -264,18 +248,26 @@ static bool try_choices(struct gang__preemption *p, gang_sched *s, struct gang__
     return done;
 }
 
+bool gang__preempt_ready(gang_sched *s)
+{
+    if (!s->preempt.victims)
+        s->preempt.victims = gang__zalloc(&s->mem, 1, sizeof(*s->preempt.victims));
+    if (s->preempt.victims)
+        s->preempt.victims->failed = false;
+    return s->preempt.victims != NULL;
+}
+
+bool gang__preempt_try(struct gang__preemption *p, gang_sched *s, struct gang__gang *g, bool dry)
+{
+    return gang__preempt_ready(s) && try_choices(p, s, g, dry);
+}
+
 bool gang__preempt_for(gang_sched *s, struct gang__gang *g)
 {
     struct gang__preemption p;
     if (!may_preempt(g))
         return false;
-    if (!s->preempt.victims &&
-        !(s->preempt.victims = gang__zalloc(&s->mem, 1, sizeof(*s->preempt.victims)))) {
-        s->no_memory = true;
-        return false;
-    }
-    s->preempt.victims->failed = false;
-    bool done = try_choices(&p, s, g);
-    s->no_memory = s->no_memory || s->preempt.victims->failed;
+    bool done = gang__preempt_try(&p, s, g, false);
+    s->no_memory = s->no_memory || !s->preempt.victims || s->preempt.victims->failed;
     return done;
 }

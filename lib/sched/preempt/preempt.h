@@ -32,7 +32,41 @@ bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_cl
 enum gang__worthwhile { GANG__WORTHWHILE_NOT, GANG__WORTHWHILE_FOR_SOME, GANG__WORTHWHILE_FOR_ALL };
 enum gang__worthwhile gang__preempt_is_worthwhile_in(gang_sched *s,
                                                      const struct gang__class_group *group);
+/* Why is no attempt made for a gang that waits for this reason (GANG_PREEMPTION_*)?
+ * GANG_PREEMPTION_NEXT: nothing forbids one. Cheap. */
+int32_t gang__preempt_bar(const gang_sched *s, const struct gang__gang *g, int32_t why);
+/* Before the above is asked: sort the victims, and see whether any queue is above its share. */
+void gang__preempt_look(gang_sched *s);
 void gang__preempt_free(gang_sched *s);
+
+/* ---- would_preempt.c: without effect --------------------------------------------------------- */
+
+/* A gang that runs, and the rule that protects it from the gang that waits. */
+struct gang__protected {
+    const struct gang__gang *g;
+    int32_t rule;                          /* GANG_PROTECTED_* */
+    const struct gang__queue_state *queue; /* whose amounts or settings decide; NULL: none */
+    int64_t until_ns;                      /* when the rule ends; 0: at no known time */
+};
+
+typedef void gang__protected_fn(const struct gang__protected *x, void *user);
+
+/* What attempts would come to. */
+struct gang__would {
+    int32_t outcome; /* GANG_PREEMPTION_*: NEXT, or PROTECTED and above */
+    int32_t moves;   /* GANG_MOVES_* */
+    size_t together; /* most victims that the rules let one attempt take */
+};
+
+/* Visit each gang that runs, leaf by leaf, each in the order of victims; then make all attempts for
+ * the blocked gang without effect. Call gang__preempt_look() first. `why`: what it waits for.
+ * GANG_OK; GANG_ENOMEM. O(gangs that run) plus the attempts. */
+gang_result gang__would_preempt(gang_sched *s, struct gang__gang *g, int32_t why,
+                                gang__protected_fn *visit, void *user, struct gang__would *out);
+
+/* The amounts for which preemption is tried, ascending by dimension. Returns their number. */
+uint32_t gang__preempt_request(gang_sched *s, struct gang__gang *g,
+                               struct gang__take take[GANG__DIMS]);
 
 /* Copy what the gang remembers of earlier stops (cooldown.c). False: out of memory. */
 bool gang__cooldowns_copy(gang_sched *s, struct gang__gang *to, const struct gang__gang *from);

@@ -12,7 +12,8 @@
  *   preempt_commit.c  the same for real
  *   result.c          do the rules allow the state that results?
  *   cooldown.c        which victims are spared because they were stopped for the queue before
- *   consolidate.c     attempts in which others only move */
+ *   consolidate.c     attempts in which others only move
+ *   would_preempt.c   what an attempt would do, and which rule protects which gang */
 #ifndef GANG__SCHED_PREEMPT_IN_H
 #define GANG__SCHED_PREEMPT_IN_H
 
@@ -102,6 +103,9 @@ struct gang__preemption {
     struct gang__gang *barred[GANG__MOST_BARRED];
     uint32_t barred_count;
     bool lacks_place; /* the last try took all victims that the rules allow */
+    bool dry;         /* it is only asked what would happen: nothing is committed, or logged */
+    int32_t outcome;  /* GANG_PREEMPTION_*: how far the attempts came that failed */
+    size_t together;  /* most victims that the rules let one attempt take */
     /* The usage of queues, dims each, by which givers are judged; NULL: as it is now. */
     const int64_t *before;
 };
@@ -113,8 +117,22 @@ struct gang__preemption {
 bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mode);
 /* The taker has a place: spare victims, move others. False: the rules forbid it after all. */
 bool gang__preempt_settle(struct gang__preemption *p);
-/* Commit the attempt (ok), or drop it. True: it was committed. */
+/* Commit the attempt (ok), or drop it. True: it was committed; in a dry attempt: it would be. */
 bool gang__preempt_end(struct gang__preemption *p, bool ok);
+
+/* An attempt failed: note how far it came (GANG_PREEMPTION_*). Returns false. */
+bool gang__preempt_fails(struct gang__preemption *p, int32_t outcome);
+/* Prepare the record of what the taker asks for. */
+void gang__preempt_set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang *g);
+/* Why no gang is moved for the taker (GANG_MOVES_*); GANG_MOVES_TRIED: moves are tried. */
+int32_t gang__preempt_moves_bar(const struct gang__preemption *p);
+/* Can any attempt succeed, as far as is cheaply known? */
+bool gang__preempt_may_succeed(gang_sched *s, struct gang__gang *g, int32_t why);
+/* Get the memory for attempts; false: out of memory. */
+bool gang__preempt_ready(gang_sched *s);
+/* All attempts, with one choice of the taker's tasks after the other. `p` holds the last one.
+ * True: one was committed, or (dry) would be. False, too, if memory is short. */
+bool gang__preempt_try(struct gang__preemption *p, gang_sched *s, struct gang__gang *g, bool dry);
 
 /* ---- take_victims.c -------------------------------------------------------------------------- */
 
@@ -131,12 +149,20 @@ enum gang__may {
     GANG__MAY_NONE /* nor from those of its leaf that follow it, while victims are taken */
 };
 
-/* May the taker take from this gang? */
+/* Which rule protects a gang from the taker, and which queue's amounts or settings decide. */
+struct gang__preempt_rule {
+    int32_t rule;                          /* GANG_PROTECTED_*; GANG_PROTECTED_NOT: none does */
+    const struct gang__queue_state *queue; /* NULL: no queue decides */
+};
+
+struct gang__preempt_rule gang__preempt_rule_of(const struct gang__preemption *p,
+                                                const struct gang__gang *victim);
+/* May the taker take from this gang? By that rule. */
 enum gang__may gang__preempt_may_take(const struct gang__preemption *p,
                                       const struct gang__gang *victim);
-/* The same of a gang of its own leaf. */
-bool gang__preempt_may_take_in_leaf(const struct gang__preemption *p,
-                                    const struct gang__gang *victim);
+/* The rule alone (GANG_PROTECTED_*), for a gang of its own leaf. */
+int32_t gang__preempt_rule_in_leaf(const struct gang__preemption *p,
+                                   const struct gang__gang *victim);
 /* Is there as much as the taker asks for, wherever it is; and may its queues have it? */
 bool gang__preempt_amounts_suffice(const struct gang__preemption *p);
 bool gang__preempt_quota_suffices(const struct gang__preemption *p);
@@ -182,6 +208,11 @@ void gang__victims_close(gang_sched *s);
 
 /* May the gang be preempted as a whole: is none of its groups protected? */
 bool gang__may_preempt_whole(const struct gang__gang *g);
+/* Which rule protects the gang, and all its tasks above a minimum, from any taker?
+ * GANG_PROTECTED_NOT: none does. */
+int32_t gang__victim_rule(gang_sched *s, struct gang__gang *g);
+/* When it has run for the minimum run time of its queue. */
+int64_t gang__victim_min_runtime_end(const struct gang__gang *g);
 
 /* ---- dry_run.c ------------------------------------------------------------------------------- */
 
@@ -225,10 +256,11 @@ void gang__victim_put_back(struct gang__preemption *p, const struct gang__victim
 
 /* ---- cooldown.c ------------------------------------------------------------------------------ */
 
-/* Is the victim spared, because it was stopped for the queue of the taker before, or the taker for
- * it? */
-bool gang__cooldown_spares(gang_sched *s, const struct gang__victim *v,
-                           const struct gang__gang *taker);
+/* Is the victim spared, because it was stopped for the queue of the taker before
+ * (GANG_PROTECTED_COOLDOWN), or the taker for it (GANG_PROTECTED_COOLDOWN_JOB)? *until_ns: when the
+ * cooldown ends, if it is not over; NULL: not wanted. */
+int32_t gang__cooldown_rule(gang_sched *s, const struct gang__victim *v,
+                            const struct gang__gang *taker, int64_t *until_ns);
 /* Get the memory to note stops of the gang; false: out of memory. Note that the gang of the victim
  * is stopped for the taker. */
 bool gang__cooldown_prepare(gang_sched *s, struct gang__gang *g);

@@ -4,6 +4,9 @@
 #include "sched/preempt/preempt_in.h"
 #include "sched/usage/usage.h"
 
+/* No rule protects it. */
+static const struct gang__preempt_rule takeable = {GANG_PROTECTED_NOT, NULL};
+
 /* The branches of two leaves: the two children of the lowest queue that is above both. */
 static void branches_of(struct gang__queue_state *a, struct gang__queue_state *b,
                         struct gang__queue_state **taker, struct gang__queue_state **giver)
@@ -46,13 +49,17 @@ static bool is_inside_guarantee(const struct gang__preemption *p, const struct g
 
 /* A queue below the giver that keeps to its guarantee does not pay for a sibling above its own. In
  * the fair round, neither does a queue that keeps to its share: it would take the capacity back. */
-static bool may_give(const struct gang__preemption *p, const struct gang__queue_state *leaf,
-                     const struct gang__queue_state *giver)
+static struct gang__preempt_rule rule_below_giver(const struct gang__preemption *p,
+                                                  const struct gang__queue_state *leaf,
+                                                  const struct gang__queue_state *giver)
 {
-    for (const struct gang__queue_state *q = leaf; q != giver; q = q->parent)
-        if (is_inside_guarantee(p, q) || (p->fair && !is_above(p, q, q->share)))
-            return false;
-    return true;
+    for (const struct gang__queue_state *q = leaf; q != giver; q = q->parent) {
+        if (is_inside_guarantee(p, q))
+            return (struct gang__preempt_rule){GANG_PROTECTED_GUARANTEE, q};
+        if (p->fair && !is_above(p, q, q->share))
+            return (struct gang__preempt_rule){GANG_PROTECTED_SHARE, q};
+    }
+    return takeable;
 }
 
 /* Would the taker exceed its share in some kinds, but only in those of which the giver keeps to its
@@ -101,57 +108,89 @@ static bool is_owed_dominant(const struct gang__preemption *p)
     return false;
 }
 
+/* Is the queue guaranteed nothing of some kind that the taker asks for? Then it is never inside its
+ * guarantee with what the taker asks for. */
+static bool has_no_guarantee(const struct gang__preemption *p, const struct gang__queue_state *a)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (a->guarantee[p->take[i].dim] == 0 && p->take[i].amount > 0)
+            return true;
+    return false;
+}
+
 /* Reclaim: a taker inside its fair share may take from a giver above its share; a taker inside its
  * guarantee may take from a giver above its guarantee. Taking only empties the giver and, in the
  * same branch, the taker: GANG__MAY_NONE stays true while victims are taken. */
-static enum gang__may may_reclaim(const struct gang__preemption *p, const struct gang__gang *victim)
+static struct gang__preempt_rule rule_of_reclaim(const struct gang__preemption *p,
+                                                 const struct gang__gang *victim)
 {
     struct gang__queue_state *a, *b, *leaf = p->taker->job->leaf;
-    if (leaf->q->reclaim == GANG_PREEMPT_NEVER ||
-        (leaf->q->reclaim == GANG_PREEMPT_LOWER &&
-         victim->job->priority >= p->taker->job->priority))
-        return GANG__MAY_NONE;
+    if (leaf->q->reclaim == GANG_PREEMPT_NEVER)
+        return (struct gang__preempt_rule){GANG_PROTECTED_RECLAIM_NEVER, leaf};
+    if (leaf->q->reclaim == GANG_PREEMPT_LOWER && victim->job->priority >= p->taker->job->priority)
+        return (struct gang__preempt_rule){GANG_PROTECTED_PRIORITY, leaf};
     branches_of(leaf, victim->job->leaf, &a, &b);
-    if (!may_give(p, victim->job->leaf, b))
-        return GANG__MAY_NONE;
+    struct gang__preempt_rule rule = rule_below_giver(p, victim->job->leaf, b);
+    if (rule.rule != GANG_PROTECTED_NOT)
+        return rule;
     bool over_share = is_above(p, b, b->share);
     bool over_guarantee = is_above(p, b, b->guarantee);
-    if (!over_share && (p->fair || !over_guarantee))
-        return GANG__MAY_NONE;
+    if (!over_share && (p->fair || !over_guarantee || has_no_guarantee(p, a)))
+        return (struct gang__preempt_rule){GANG_PROTECTED_SHARE, b};
     if (over_share && gang__usage_stays_within(a, a->share, a->used, p->take, p->count))
-        return GANG__MAY;
+        return takeable;
     if (over_share && may_take_dominant(p, a, b))
-        return GANG__MAY;
-    return over_guarantee && gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count)
-               ? GANG__MAY
-               : GANG__MAY_NOT;
+        return takeable;
+    if (over_guarantee && gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count))
+        return takeable;
+    return (struct gang__preempt_rule){
+        over_share ? GANG_PROTECTED_PREEMPTOR_SHARE : GANG_PROTECTED_PREEMPTOR_GUARANTEE, a};
 }
 
-bool gang__preempt_may_take_in_leaf(const struct gang__preemption *p,
-                                    const struct gang__gang *victim)
+int32_t gang__preempt_rule_in_leaf(const struct gang__preemption *p,
+                                   const struct gang__gang *victim)
 {
     const struct gang__job *x = p->taker->job, *y = victim->job;
-    switch (x->leaf->q->within) {
-    case GANG_PREEMPT_NEVER:
-        return false;
-    case GANG_PREEMPT_LOWER_OR_NEWER:
-        return y->priority < x->priority || (y->priority == x->priority && y->age > x->age);
-    default:
-        return y->priority < x->priority;
-    }
+    int32_t within = x->leaf->q->within;
+    if (within == GANG_PREEMPT_NEVER)
+        return GANG_PROTECTED_WITHIN_NEVER;
+    if (y->priority < x->priority ||
+        (within == GANG_PREEMPT_LOWER_OR_NEWER && y->priority == x->priority && y->age > x->age))
+        return GANG_PROTECTED_NOT;
+    return GANG_PROTECTED_PRIORITY;
+}
+
+struct gang__preempt_rule gang__preempt_rule_of(const struct gang__preemption *p,
+                                                const struct gang__gang *victim)
+{
+    if (victim == p->taker || victim->job == p->taker->job)
+        return (struct gang__preempt_rule){GANG_PROTECTED_SAME_JOB, NULL};
+    if (victim->victim.tentative)
+        return (struct gang__preempt_rule){GANG_PROTECTED_STOPPING, NULL};
+    if (victim->reserve.inside_of) /* a reservation is kept for its members */
+        return (struct gang__preempt_rule){GANG_PROTECTED_RESERVATION, NULL};
+    if (p->mode == GANG__PREEMPT_MOVE)
+        return takeable;
+    if (victim->job->leaf != p->taker->job->leaf)
+        return rule_of_reclaim(p, victim);
+    return (struct gang__preempt_rule){gang__preempt_rule_in_leaf(p, victim), p->taker->job->leaf};
+}
+
+/* Does the rule hold for all gangs of the leaf that follow this one in the order of victims? */
+static bool holds_for_leaf(int32_t rule)
+{
+    return rule == GANG_PROTECTED_WITHIN_NEVER || rule == GANG_PROTECTED_RECLAIM_NEVER ||
+           rule == GANG_PROTECTED_PRIORITY || rule == GANG_PROTECTED_GUARANTEE ||
+           rule == GANG_PROTECTED_SHARE;
 }
 
 enum gang__may gang__preempt_may_take(const struct gang__preemption *p,
                                       const struct gang__gang *victim)
 {
-    if (victim == p->taker || victim->job == p->taker->job || victim->victim.tentative ||
-        victim->reserve.inside_of) /* a reservation is kept for its members */
-        return GANG__MAY_NOT;
-    if (p->mode == GANG__PREEMPT_MOVE)
+    int32_t rule = gang__preempt_rule_of(p, victim).rule;
+    if (rule == GANG_PROTECTED_NOT)
         return GANG__MAY;
-    if (victim->job->leaf != p->taker->job->leaf)
-        return may_reclaim(p, victim);
-    return gang__preempt_may_take_in_leaf(p, victim) ? GANG__MAY : GANG__MAY_NONE;
+    return holds_for_leaf(rule) ? GANG__MAY_NONE : GANG__MAY_NOT;
 }
 
 /* Does the taker's branch, which is charged, keep to its guarantee? */

@@ -9,19 +9,33 @@
 
 /* ---- may it be preempted at all? ------------------------------------------------------------- */
 
-static bool is_protected(gang_sched *s, const struct gang__gang *g)
+int64_t gang__victim_min_runtime_end(const struct gang__gang *g)
+{
+    return gang__add_sat(g->started_ns, g->job->leaf->q->min_runtime_ns);
+}
+
+/* The rule (GANG_PROTECTED_*) that protects the gang and all its tasks. */
+static int32_t rule_of_gang(gang_sched *s, const struct gang__gang *g)
 {
     const struct gang__queue *q = g->job->leaf->q;
-    if (g->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || g->stop.first ||
-        g->stop.handover || g->stop.moving || g->alloc == GANG_ID_NONE || g->job->ending ||
-        g->tasks == 0) /* none of its tasks runs: preempting it frees nothing */
-        return true;
-    int64_t until = gang__add_sat(g->started_ns, q->min_runtime_ns);
+    if (g->job->preemptible == GANG_NOT_PREEMPTIBLE)
+        return GANG_PROTECTED_JOB;
+    if (q->fixed)
+        return GANG_PROTECTED_QUEUE;
+    if (g->stop.first || g->stop.handover || g->stop.moving || g->alloc == GANG_ID_NONE ||
+        g->job->ending || g->tasks == 0) /* none of its tasks runs: preempting it frees nothing */
+        return GANG_PROTECTED_STOPPING;
+    int64_t until = gang__victim_min_runtime_end(g);
     if (q->min_runtime_ns <= 0 || until <= s->now_ns)
-        return false;
+        return GANG_PROTECTED_NOT;
     s->preempt.min_runtime_due_ns =
         until < s->preempt.min_runtime_due_ns ? until : s->preempt.min_runtime_due_ns;
-    return true;
+    return GANG_PROTECTED_MIN_RUNTIME;
+}
+
+static bool is_protected(gang_sched *s, const struct gang__gang *g)
+{
+    return rule_of_gang(s, g) != GANG_PROTECTED_NOT;
 }
 
 static bool group_is_protected(const struct gang__gang *g, uint32_t group)
@@ -251,6 +265,18 @@ void gang__victims_close(gang_sched *s)
         free_cursor(s, &v->cursor[i]);
     v->cursors = 0;
     v->given = v->passed = false;
+}
+
+int32_t gang__victim_rule(gang_sched *s, struct gang__gang *g)
+{
+    struct gang__cursor c = {0};
+    int32_t rule = rule_of_gang(s, g);
+    if (rule != GANG_PROTECTED_NOT || gang__may_preempt_whole(g))
+        return rule;
+    load_spares(s, &c, g);
+    rule = c.spares > 0 ? GANG_PROTECTED_NOT : GANG_PROTECTED_JOB;
+    free_cursor(s, &c);
+    return rule;
 }
 
 static bool add_cursor(gang_sched *s, const struct gang__ordered_set *gangs, bool whole)

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a job preempts no other: what an attempt would come to, the rule that protects each gang that
+ * runs (sched/preempt/would_preempt.c), and the queues on both sides. Gangs are summed up by leaf
+ * and rule, so that the answer is bounded. */
+#include "sched/explain/explain_preemption.h"
+
+#include <string.h>
+
+#include "sched/cycle/cycle.h"
+#include "sched/order/order.h"
+#include "sched/usage/usage.h"
+
+/* Entries for rules of queues that are not listed: there is one for each rule. */
+enum { RULES_OF_OTHERS = GANG_PROTECTED_COOLDOWN_JOB + 1 };
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
+static int64_t shown(int64_t amount)
+{
+    return amount == GANG__NO_BOUND ? GANG_UNLIMITED : amount;
+}
+
+static bool is_listed(const struct gang__preemption_answer *a, gang_queue_id id)
+{
+    for (size_t i = 0; i < a->shown.queue_count; i++)
+        if (a->queue[i].shown.queue == id)
+            return true;
+    return false;
+}
+
+static void fill_turn(gang_sched *s, const struct gang__preemption_answer *a,
+                      const struct gang__queue_state *q, struct gang_preemption_queue *to)
+{
+    uint32_t first = q->parent->q ? q->parent->q->first_child : 0;
+    to->turn = 1;
+    for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling) {
+        to->siblings++;
+        to->turn +=
+            s->qs[c] != q && gang__order_queue_precedes(s, s->qs[c], q, a->take, a->take_count);
+    }
+}
+
+static void fill_amounts(const struct gang__preemption_answer *a, const struct gang__queue_state *q,
+                         struct gang_preemption_amount *to)
+{
+    for (uint32_t i = 0; i < a->take_count; i++) {
+        uint32_t d = a->take[i].dim;
+        const struct gang__dim *dim = &a->s->queues->dim[d];
+        bool managed = q->guarantee[d] != GANG__NO_BOUND;
+        to[i] =
+            (struct gang_preemption_amount){.kind = dim->kind,
+                                            .partition = dim->partition ? a->partition[i] : NULL,
+                                            .requested = a->take[i].amount,
+                                            .guarantee = shown(q->guarantee[d]),
+                                            .share = managed ? shown(q->share[d]) : GANG_UNLIMITED,
+                                            .used = q->used[d],
+                                            .limit = shown(q->limit[d])};
+    }
+}
+
+/* List the queue and those above it that are not listed yet. */
+static void add_queues(gang_sched *s, struct gang__preemption_answer *a,
+                       const struct gang__queue_state *q, bool preemptor)
+{
+    for (; q->parent && a->shown.queue_count < GANG_PREEMPTION_QUEUES && !is_listed(a, q->q->id);
+         q = q->parent) {
+        size_t i = a->shown.queue_count++;
+        struct gang_preemption_queue *to = &a->queue[i].shown;
+        strncpy(a->queue[i].name, q->q->name, GANG_MAX_NAME);
+        to->queue = q->q->id;
+        to->name = a->queue[i].name;
+        to->preemptor = preemptor;
+        to->running = q->running;
+        to->amounts = a->amount + i * a->take_count;
+        to->amount_count = a->take_count;
+        fill_amounts(a, q, a->amount + i * a->take_count);
+        fill_turn(s, a, q, to);
+    }
+}
+
+static void list_queues(gang_sched *s, struct gang__preemption_answer *a,
+                        const struct gang__queue_state *leaf)
+{
+    add_queues(s, a, leaf, true);
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        if (s->qs[i]->q->leaf && s->qs[i]->victims.count > 0)
+            add_queues(s, a, s->qs[i], false);
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+/* The bound that a rule compares with; NULL: it compares no amounts. */
+static const int64_t *bound_of(const struct gang__protected *x)
+{
+    switch (x->rule) {
+    case GANG_PROTECTED_SHARE:
+    case GANG_PROTECTED_PREEMPTOR_SHARE:
+        return x->queue->share;
+    case GANG_PROTECTED_GUARANTEE:
+    case GANG_PROTECTED_PREEMPTOR_GUARANTEE:
+        return x->queue->guarantee;
+    default:
+        return NULL;
+    }
+}
+
+/* Is `i` the better kind to show than `than` (-1: none): does the gang request more of all there
+ * is? */
+static bool shows_more(const struct gang__preemption_answer *a, uint32_t i, int32_t than)
+{
+    if (than < 0)
+        return true;
+    const struct gang__take *x = &a->take[i], *y = &a->take[than];
+    struct gang__ratio of_x = {x->amount, a->s->total[x->dim]};
+    struct gang__ratio of_y = {y->amount, a->s->total[y->dim]};
+    return gang__ratio_compare(of_x, of_y) > 0;
+}
+
+/* The kind to show, a number of `take`: of those that the queue manages, and in which the
+ * preemptor's queue would exceed its bound, if that is the rule. -1: the rule compares no
+ * amounts. */
+static int32_t dim_of(const struct gang__preemption_answer *a, const struct gang__protected *x)
+{
+    const int64_t *bound = bound_of(x);
+    bool exceeds =
+        x->rule == GANG_PROTECTED_PREEMPTOR_SHARE || x->rule == GANG_PROTECTED_PREEMPTOR_GUARANTEE;
+    int32_t best = -1;
+    for (uint32_t i = 0; bound && i < a->take_count; i++) {
+        uint32_t d = a->take[i].dim;
+        if (x->queue->guarantee[d] != GANG__NO_BOUND &&
+            (!exceeds || x->queue->used[d] + a->take[i].amount > bound[d]) &&
+            shows_more(a, i, best))
+            best = (int32_t)i;
+    }
+    return best;
+}
+
+static struct gang_preemption_rule *find_entry(struct gang__preemption_answer *a,
+                                               gang_queue_id queue, int32_t rule)
+{
+    for (size_t i = a->shown.rule_count; i-- > 0;)
+        if (a->rule[i].shown.queue == queue && a->rule[i].shown.rule == rule)
+            return &a->rule[i].shown;
+    return NULL;
+}
+
+static void fill_entry(const struct gang__preemption_answer *a, const struct gang__protected *x,
+                       struct gang_preemption_rule *to)
+{
+    int32_t i = dim_of(a, x);
+    to->kind = -1;
+    if (x->rule == GANG_PROTECTED_PRIORITY)
+        to->bound = x->g->job->priority;
+    if (x->queue)
+        to->bound_queue = x->queue->q->id;
+    if (i < 0)
+        return;
+    uint32_t d = a->take[i].dim;
+    to->kind = a->s->queues->dim[d].kind;
+    to->used = x->queue->used[d];
+    to->bound = bound_of(x)[d];
+    to->requested = a->take[i].amount;
+}
+
+static struct gang_preemption_rule *entry_for(struct gang__preemption_answer *a,
+                                              const struct gang__protected *x)
+{
+    gang_queue_id queue = x->g->job->leaf->q->id;
+    if (!is_listed(a, queue))
+        queue = GANG_ID_NONE;
+    struct gang_preemption_rule *to = find_entry(a, queue, x->rule);
+    if (!to && a->shown.rule_count >= GANG_PREEMPTION_RULES - RULES_OF_OTHERS) {
+        queue = GANG_ID_NONE;
+        to = find_entry(a, queue, x->rule);
+    }
+    if (to)
+        return to;
+    to = &a->rule[a->shown.rule_count++].shown;
+    to->rule = x->rule;
+    to->queue = queue;
+    fill_entry(a, x, to);
+    return to;
+}
+
+static void add_example(struct gang_preemption_rule *to, gang_job_id id)
+{
+    bool known = to->job_count > 0 && to->jobs[to->job_count - 1] == id;
+    if (!known && to->job_count < GANG_PREEMPTION_JOBS)
+        to->jobs[to->job_count++] = id;
+}
+
+/* The answer that is being made, and the priority of the job that waits. */
+struct adding {
+    struct gang__preemption_answer *a;
+    int64_t priority;
+};
+
+static void add_gang(const struct gang__protected *x, void *user)
+{
+    struct adding *adding = user;
+    struct gang__preemption_answer *a = adding->a;
+    struct gang_preemption_rule *to = entry_for(a, x);
+    a->shown.gangs++;
+    a->shown.takeable += x->rule == GANG_PROTECTED_NOT;
+    to->gangs++;
+    to->tasks += x->g->tasks;
+    if (x->rule == GANG_PROTECTED_PRIORITY) {
+        to->bound = gang__min(to->bound, x->g->job->priority);
+        to->requested = adding->priority;
+    }
+    if (x->until_ns > 0 && (to->until_ns == 0 || x->until_ns < to->until_ns))
+        to->until_ns = x->until_ns;
+    add_example(to, x->g->job->id);
+}
+
+/* ---- the outcome ----------------------------------------------------------------------------- */
+
+static struct gang__gang *first_that_waits(struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (gang__explain_waits(&job->gang[i]))
+            return &job->gang[i];
+    return NULL;
+}
+
+/* Why is no attempt made (GANG_PREEMPTION_*)? GANG_PREEMPTION_NEXT: one is. */
+static int32_t bar_of(gang_sched *s, struct gang__gang *g)
+{
+    const struct gang__wait_class *class = g->order.wait_class;
+    if (g->stop.handover || g->stop.moving)
+        return GANG_PREEMPTION_VICTIMS;
+    if (!class)
+        return gang__slice_is_suspended(g) ? GANG_PREEMPTION_SLICE : GANG_PREEMPTION_REASON;
+    if (s->opts.no_preemption)
+        return GANG_PREEMPTION_OFF;
+    if (class->state != GANG__CLASS_BLOCKED || class->why == GANG_WAIT_NOT_TRIED)
+        return GANG_PREEMPTION_NOT_TRIED;
+    int32_t bar = gang__preempt_bar(s, g, class->why);
+    if (bar == GANG_PREEMPTION_NEXT && !gang__preempt_may_help(s, class, g))
+        return GANG_PREEMPTION_REASON;
+    return bar;
+}
+
+static gang_result look(gang_sched *s, struct gang__gang *g, struct gang__preemption_answer *a)
+{
+    struct gang__would would;
+    struct gang__gang *head = gang__wait_class_head(g->order.wait_class);
+    struct adding adding = {a, g->job->priority};
+    gang_result r = gang__would_preempt(s, g, g->order.wait_class->why, add_gang, &adding, &would);
+    if (r != GANG_OK)
+        return r;
+    a->shown.outcome = would.outcome;
+    a->shown.moves = would.moves;
+    a->shown.together = (int64_t)would.together;
+    if (would.outcome == GANG_PREEMPTION_PROTECTED && a->shown.takeable > 0)
+        a->shown.outcome = GANG_PREEMPTION_CAPACITY;
+    if (would.outcome == GANG_PREEMPTION_NEXT && head != g) {
+        a->shown.outcome = GANG_PREEMPTION_BEHIND;
+        a->shown.blocker = head->job->id;
+    }
+    return GANG_OK;
+}
+
+static bool make_amounts(gang_sched *s, struct gang__gang *g, struct gang__preemption_answer *a)
+{
+    a->take_count = gang__preempt_request(s, g, a->take);
+    if (a->take_count == 0)
+        return true;
+    a->amount =
+        gang__zalloc(&a->mem, (size_t)a->take_count * GANG_PREEMPTION_QUEUES, sizeof(*a->amount));
+    a->partition = gang__zalloc(&a->mem, a->take_count, sizeof(*a->partition));
+    if (!a->amount || !a->partition)
+        return false;
+    for (uint32_t i = 0; i < a->take_count; i++) {
+        const struct gang__partition *p = s->queues->dim[a->take[i].dim].partition;
+        strncpy(a->partition[i], p ? p->name : "", GANG_MAX_NAME);
+    }
+    return true;
+}
+
+static gang_result fill(gang_sched *s, struct gang__job *job, struct gang__preemption_answer *a)
+{
+    struct gang__gang *g = first_that_waits(job);
+    gang_result r = GANG_OK;
+    if (!g)
+        return GANG_OK;
+    if (!gang__request_class_refresh(s, g->request_class))
+        return GANG_ENOMEM;
+    gang__order_refresh(s);
+    gang__preempt_look(s);
+    if (!make_amounts(s, g, a))
+        return GANG_ENOMEM;
+    list_queues(s, a, job->leaf);
+    a->shown.gang = (int32_t)g->index;
+    a->shown.outcome = bar_of(s, g);
+    if (a->shown.outcome == GANG_PREEMPTION_NEXT)
+        r = look(s, g, a);
+    return r;
+}
+
+gang_result gang__explain_preemption(gang_sched *s, struct gang__job *job,
+                                     struct gang__preemption_answer **out)
+{
+    struct gang__preemption_answer *a = gang__zalloc(&s->mem, 1, sizeof(*a));
+    *out = NULL;
+    if (!a)
+        return GANG_ENOMEM;
+    a->s = s;
+    a->mem = s->mem;
+    a->shown.size = sizeof(a->shown);
+    a->shown.blocker = GANG_ID_NONE;
+    a->shown.text = a->text;
+    a->shown.moves_text = a->moves_text;
+    a->shown.queues = &a->queue[0].shown;
+    a->shown.queue_size = sizeof(a->queue[0]);
+    a->shown.rules = &a->rule[0].shown;
+    a->shown.rule_size = sizeof(a->rule[0]);
+    gang_result r = fill(s, job, a);
+    if (r != GANG_OK) {
+        gang_preemption_free(&a->shown);
+        return r;
+    }
+    gang__preemption_write_texts(a);
+    *out = a;
+    return GANG_OK;
+}
+
+gang_result gang_job_explain_preemption(gang_sched *sched, gang_job_id id,
+                                        struct gang_preemption **out)
+{
+    struct gang__preemption_answer *a;
+    if (!out)
+        return GANG_EINVAL;
+    *out = NULL;
+    if (!sched)
+        return GANG_EINVAL;
+    if (sched->running)
+        return GANG_EBUSY;
+    struct gang__job *job = gang__job_of(sched, id);
+    if (!job)
+        return GANG_ESTALE;
+    gang_result r = gang__explain_preemption(sched, job, &a);
+    if (r == GANG_OK)
+        *out = &a->shown;
+    return r;
+}
+
+void gang_preemption_free(struct gang_preemption *preemption)
+{
+    if (!preemption)
+        return;
+    struct gang__preemption_answer *a = GANG__OF(struct gang__preemption_answer, shown, preemption);
+    struct gang_mem mem = a->mem;
+    gang__release(&mem, a->amount);
+    gang__release(&mem, a->partition);
+    gang__release(&mem, a);
+}

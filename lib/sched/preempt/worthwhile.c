@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Is an attempt to preempt for a blocked gang worth while? What forbids it, and quick questions
+ * that spare attempts in vain. */
+#include "sched/calendar/calendar.h"
+#include "sched/order/order.h"
+#include "sched/preempt/preempt_in.h"
+#include "sched/reserve/reserve.h"
+#include "sched/slice/slice.h"
+#include "sched/usage/usage.h"
+
+/* Is the taker entitled to more, and does a queue beside its path have more than that? */
+static bool may_reclaim(const gang_sched *s, const struct gang__preemption *p)
+{
+    const struct gang__queue_state *leaf = p->taker->job->leaf, *only = s->preempt.only_above;
+    return leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.above_share &&
+           !(only && gang__queue_is_on_path(only, leaf)) && gang__preempt_is_entitled(p);
+}
+
+int32_t gang__preempt_bar(const gang_sched *s, const struct gang__gang *g, int32_t why)
+{
+    if (s->opts.no_preemption)
+        return GANG_PREEMPTION_OFF;
+    if (g->job->never_preempts)
+        return GANG_PREEMPTION_NEVER;
+    if (gang__gang_insists(g))
+        return GANG_PREEMPTION_REASON;
+    if (g->places)
+        return GANG_PREEMPTION_SUSPENDED;
+    if (gang__slice_concerns(g))
+        return GANG_PREEMPTION_SLICE;
+    if (gang__reserve_confines(g))
+        return GANG_PREEMPTION_RESERVATION;
+    if (g->preempt.handover_failed_at == s->external_events + 1)
+        return GANG_PREEMPTION_FAILED;
+    return gang__preempt_helps(why) || (why == GANG_WAIT_PLANNED && g->calendar.plan)
+               ? GANG_PREEMPTION_NEXT
+               : GANG_PREEMPTION_REASON;
+}
+
+bool gang__preempt_may_succeed(gang_sched *s, struct gang__gang *g, int32_t why)
+{
+    struct gang__queue_state *leaf = g->job->leaf;
+    struct gang__preemption p;
+    gang__preempt_set_up(&p, s, g);
+    if (s->opts.max_moves > 0 && why == GANG_WAIT_CAPACITY && gang__preempt_amounts_suffice(&p))
+        return true;
+    struct gang__set_link *first = gang__set_first(&leaf->victims);
+    if (first && gang__preempt_rule_in_leaf(&p, GANG__OF(struct gang__gang, victim.link, first)) ==
+                     GANG_PROTECTED_NOT)
+        return true;
+    return may_reclaim(s, &p);
+}
+
+bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_class, int32_t why)
+{
+    struct gang__gang *g = gang__wait_class_head(wait_class);
+    return wait_class->tried != s->wake.changes + 1 &&
+           gang__preempt_bar(s, g, why) == GANG_PREEMPTION_NEXT &&
+           gang__preempt_may_succeed(s, g, why);
+}
+
+enum gang__worthwhile gang__preempt_is_worthwhile_in(gang_sched *s,
+                                                     const struct gang__class_group *group)
+{
+    const struct gang__wait_class *root =
+        GANG__OF(struct gang__wait_class, grouped.link, group->waiting.root);
+    struct gang__set_link *link = gang__set_first(&group->leaf->victims);
+    struct gang__preemption p;
+    if (s->opts.no_preemption || group->never_preempts)
+        return GANG__WORTHWHILE_NOT;
+    gang__preempt_set_up(&p, s, gang__wait_class_head(root));
+    if ((s->opts.max_moves > 0 && gang__preempt_amounts_suffice(&p)) || may_reclaim(s, &p))
+        return GANG__WORTHWHILE_FOR_ALL;
+    int32_t within = group->leaf->q->within;
+    const struct gang__job *victim =
+        link ? GANG__OF(struct gang__gang, victim.link, link)->job : NULL;
+    if (victim && within != GANG_PREEMPT_NEVER &&
+        (root->grouped.highest > victim->priority ||
+         (within == GANG_PREEMPT_LOWER_OR_NEWER && root->grouped.highest == victim->priority)))
+        return GANG__WORTHWHILE_FOR_SOME;
+    return GANG__WORTHWHILE_NOT;
+}
+
+static bool is_above_share(const gang_sched *s, const struct gang__queue_state *q)
+{
+    for (uint32_t d = 0; d < s->dims; d++)
+        if (q->guarantee[d] != GANG__NO_BOUND &&
+            (q->used[d] > q->share[d] || q->used[d] > q->guarantee[d]))
+            return true;
+    return false;
+}
+
+/* Which queues could give to others? Ends when some lie in two branches: then each queue has one
+ * that is not on its own path. Parents stand before their children. */
+static void find_above_share(gang_sched *s)
+{
+    const struct gang__queue_state *only = NULL;
+    s->preempt.above_share = false;
+    for (uint32_t i = 0; i < s->queues->count; i++) {
+        const struct gang__queue_state *q = s->qs[i];
+        if (!is_above_share(s, q))
+            continue;
+        s->preempt.above_share = true;
+        if (only && !gang__queue_is_on_path(only, q)) {
+            only = NULL;
+            break;
+        }
+        only = q;
+    }
+    s->preempt.only_above = only;
+}
+
+void gang__preempt_look(gang_sched *s)
+{
+    find_above_share(s);
+    gang__victims_sort(s);
+}
