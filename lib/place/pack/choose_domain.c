@@ -231,13 +231,16 @@ static bool offer_domains(struct domain_choice *x)
 
 /* ---- nodes and their parts ------------------------------------------------------------------- */
 
-/* The parts of the level in a node. NULL: surely none holds `least` tasks of the lead. */
-static const struct gang__inner_domains *parts_of(struct domain_choice *x, uint32_t slot)
+/* The parts of the level in a node of this type, which is read once: the node may be replaced or
+ * removed at any time. NULL: surely none holds `least` tasks of the lead. */
+static const struct gang__inner_domains *parts_of(struct domain_choice *x, uint32_t slot,
+                                                  const struct gang__node_type **type)
 {
     const struct gang__node *node = gang__plan_node(x->k->p, slot);
     const struct gang__group *g = &x->k->q->group[gang__member_lead(x->k->q, x->m)];
     if (!node)
         return NULL;
+    *type = node->type;
     const struct gang__inner_domains *parts =
         gang__inner_domains_of(node->type, x->level - GANG__LEVEL_PACKAGE);
     bool none = g->share == 1000 && parts->max_gpus < (uint64_t)x->least * g->devices;
@@ -245,10 +248,11 @@ static const struct gang__inner_domains *parts_of(struct domain_choice *x, uint3
 }
 
 static int64_t part_capacity(struct domain_choice *x, uint32_t slot,
+                             const struct gang__node_type *type,
                              const struct gang__inner_domains *parts, uint32_t i)
 {
     struct gang__plan *p = x->k->p;
-    p->subset = gang__subset_of(gang__plan_node(p, slot)->type, parts, i);
+    p->subset = gang__subset_of(type, parts, i);
     int64_t capacity = gang__plan_capacity(p, gang__member_lead(x->k->q, x->m), slot);
     p->subset.on = false;
     return capacity;
@@ -258,7 +262,8 @@ static int64_t part_capacity(struct domain_choice *x, uint32_t slot,
 static bool offer_parts(struct domain_choice *x, uint32_t slot)
 {
     struct gang__plan *p = x->k->p;
-    const struct gang__inner_domains *parts = parts_of(x, slot);
+    const struct gang__node_type *type = NULL;
+    const struct gang__inner_domains *parts = parts_of(x, slot, &type);
     size_t at, found = 0;
     if (!parts)
         return false;
@@ -267,7 +272,7 @@ static bool offer_parts(struct domain_choice *x, uint32_t slot)
         struct gang__scope s = gang__scope_part(slot, x->level, i);
         if (!is_candidate(x, &s))
             continue;
-        int64_t capacity = part_capacity(x, slot, parts, i);
+        int64_t capacity = part_capacity(x, slot, type, parts, i);
         if (capacity >= x->least)
             key[found++] = key_of(capacity, i);
     }
@@ -308,15 +313,16 @@ static bool look_at_node(void *user, uint32_t slot)
 {
     struct domain_choice *x = user;
     uint32_t lead = gang__member_lead(x->k->q, x->m);
+    const struct gang__node_type *type = NULL;
     const struct gang__inner_domains *parts =
-        x->level != GANG__LEVEL_NODE ? parts_of(x, slot) : NULL;
+        x->level != GANG__LEVEL_NODE ? parts_of(x, slot, &type) : NULL;
     uint32_t ways = x->level == GANG__LEVEL_NODE ? 1 : parts ? parts->count : 0;
     for (uint32_t i = 0; i < ways && x->most < x->all_tasks; i++) {
         struct gang__scope s = parts ? gang__scope_part(slot, x->level, i) : gang__scope_node(slot);
         if (!is_candidate(x, &s))
             continue;
-        int64_t capacity =
-            parts ? part_capacity(x, slot, parts, i) : gang__plan_capacity(x->k->p, lead, slot);
+        int64_t capacity = parts ? part_capacity(x, slot, type, parts, i)
+                                 : gang__plan_capacity(x->k->p, lead, slot);
         x->most = capacity > x->most ? capacity : x->most;
     }
     return x->most >= x->all_tasks;
