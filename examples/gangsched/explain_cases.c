@@ -23,7 +23,8 @@ static const struct cli_option options[] = {{"case", &only_case, NULL},
 static const struct cli_command command = {
     "explain", "[--case ID] [--job NAME] [--json] FILE",
     "Runs the cases of a file as \"gangsched scenario\" does and tells why jobs are still "
-    "waiting.\n"
+    "waiting, and why\n"
+    "they preempt no other job.\n"
     "  --case ID    only this case\n"
     "  --job NAME   only this job, also if it runs\n"
     "  --json       one JSON object a job and line\n"
@@ -206,6 +207,68 @@ static gang_result decide(const struct case_end *end, size_t job, struct decisiv
     return result == 1 ? GANG_OK : result;
 }
 
+/* ---- English: why it preempts no other job ---- */
+
+/* "2000", or "none" of what is not managed. */
+static const char *bound_text(int64_t bound, char *text, size_t size)
+{
+    if (bound == GANG_UNLIMITED) {
+        return "none";
+    }
+    snprintf(text, size, "%" PRId64, bound);
+    return text;
+}
+
+static void tell_queue(struct output *out, gang_cluster *cluster,
+                       const struct gang_preemption_queue *queue)
+{
+    char guarantee[24], share[24], limit[24];
+    page_line(&out->page, "    queue \"%s\": turn %d of %d, %" PRId64 " job%s run%s", queue->name,
+              queue->turn, queue->siblings, queue->running, queue->running == 1 ? "" : "s",
+              queue->running == 1 ? "s" : "");
+    for (size_t i = 0; i < queue->amount_count; i++) {
+        const struct gang_preemption_amount *a = &queue->amounts[i];
+        struct gang_kind_info kind = GANG_KIND_INFO_INIT;
+        if (gang_kind_get(cluster, a->kind, &kind) != GANG_OK) {
+            continue;
+        }
+        page_line(&out->page,
+                  "      %s in %s%s%s: %" PRId64 " used, guarantee %s, fair share %s, limit %s",
+                  kind.name, kind.unit, a->partition ? ", partition " : "",
+                  a->partition ? a->partition : "", a->used,
+                  bound_text(a->guarantee, guarantee, sizeof guarantee),
+                  bound_text(a->share, share, sizeof share),
+                  bound_text(a->limit, limit, sizeof limit));
+    }
+}
+
+/* Nothing, if no gang that runs was considered. */
+static gang_result tell_preemption(struct output *out, const struct case_end *end, size_t job)
+{
+    struct gang_preemption *preemption;
+    gang_result result = gang_job_explain_preemption(end->sched, end->ids[job], &preemption);
+    if (result != GANG_OK) {
+        return result;
+    }
+    if (preemption->rule_count > 0) {
+        page_line(&out->page, "  preemption: %s", preemption->text);
+        if (preemption->moves_text[0] != '\0') {
+            page_line(&out->page, "  moves: %s", preemption->moves_text);
+        }
+    }
+    for (size_t i = 0; i < preemption->rule_count; i++) {
+        const struct gang_preemption_rule *rule =
+            (const void *)((const char *)preemption->rules + i * preemption->rule_size);
+        page_line(&out->page, "    %s", rule->text);
+    }
+    for (size_t i = 0; preemption->rule_count > 0 && i < preemption->queue_count; i++) {
+        tell_queue(out, gang_sched_cluster(end->sched),
+                   (const void *)((const char *)preemption->queues + i * preemption->queue_size));
+    }
+    gang_preemption_free(preemption);
+    return GANG_OK;
+}
+
 static gang_result tell_pending(struct output *out, const struct case_end *end, size_t job)
 {
     struct decisive first;
@@ -229,7 +292,10 @@ static gang_result tell_pending(struct output *out, const struct case_end *end, 
     } else if (result == GANG_OK) {
         print_head(out, end, job, category_name(first.category));
     }
-    return result == GANG_OK ? gang_job_explain(end->sched, end->ids[job], tell_wait, out) : result;
+    if (result == GANG_OK) {
+        result = gang_job_explain(end->sched, end->ids[job], tell_wait, out);
+    }
+    return result == GANG_OK ? tell_preemption(out, end, job) : result;
 }
 
 static gang_result tell_running(struct output *out, const struct case_end *end, size_t job)

@@ -38,7 +38,12 @@ says() { # EXPECTED OPTION...
 check the_best_rack_is_told says 'case racks, job rack: not now
   group "w": no rack holds 5 tasks: the best, b1/r2, holds 4; gpu is short
     4 nodes: 3 take a task; state stops 1
-    best rack: block=b1/rack=r2, 4 of 5 tasks' --job rack
+    best rack: block=b1/rack=r2, 4 of 5 tasks
+  preemption: a rule protects each gang that runs
+  moves: no moves of gangs make a place for it
+    1 gang of queue "default" (job 1): they are not preemptible
+    queue "default": turn 1 of 1, 1 job runs
+      gpu in milli-GPUs: 2000 used, guarantee none, fair share none, limit none' --job rack
 check never_is_told_of_the_empty_nodes says 'case racks, job never: never
   group "w": 0 of 1 task could ever fit; cpu is short (9000 millicores a task)
     4 nodes: 0 take a task; kind stops 4 (cpu 4)
@@ -49,7 +54,12 @@ check groups_that_do_not_go_together says 'case racks, job pair: not now
     4 nodes: 3 take a task; state stops 1
   group "x": 2 of 2 tasks fit now
     4 nodes: 3 take a task; state stops 1
-  all: each group fits alone, but not all together: 3 of 4 tasks fit now; for group "x" cpu is short' \
+  all: each group fits alone, but not all together: 3 of 4 tasks fit now; for group "x" cpu is short
+  preemption: a rule protects each gang that runs
+  moves: no moves of gangs make a place for it
+    1 gang of queue "default" (job 1): they are not preemptible
+    queue "default": turn 1 of 1, 1 job runs
+      cpu in millicores: 0 used, guarantee none, fair share none, limit none' \
     --job pair
 check a_job_that_runs says 'case racks, job runs: runs with 2 of 2 tasks' --job=runs
 check a_case_without_waiting_jobs says 'case idle: no job is waiting' --case idle
@@ -71,6 +81,30 @@ all_that_wait() {
 'case queues, job b: not now|case queues, job c: never|case queues, job d: held|' ]]
 }
 check all_that_wait_are_told all_that_wait
+
+# Both queues keep to their share.
+protected() {
+    cat >"$scratch/protected.json" <<'END'
+{"id":"p","nodes":[{"name":"n","gpus":4}],
+ "queues":[{"name":"a","guaranteed":{"gpu":2}},{"name":"b","guaranteed":{"gpu":2}}],
+ "jobs":[{"name":"x","queue":"a","state":"running","running_on":["n"],"tasks":[{"gpu":2}]},
+  {"name":"y","queue":"b","state":"running","running_on":["n"],"tasks":[{"gpu":2}]},
+  {"name":"z","queue":"b","tasks":[{"gpu":1}]}]}
+END
+    "${explain[@]}" --job z "$scratch/protected.json" >"$scratch/out"
+    sed -n '/^  preemption/,$p' "$scratch/out" | diff - <(cat <<'END'
+  preemption: a rule protects each gang that runs
+  moves: moving gangs does not help: less is free in all than it requests
+    1 gang of queue "a" (job 1): queue "a" keeps to its fair share of 2 GPUs, 2 are used
+    1 gang of queue "b" (job 2): their priority, 0, is not below 0
+    queue "b": turn 2 of 2, 1 job runs
+      gpu in milli-GPUs: 2000 used, guarantee 2000, fair share 2000, limit none
+    queue "a": turn 1 of 2, 1 job runs
+      gpu in milli-GPUs: 2000 used, guarantee 2000, fair share 2000, limit none
+END
+    )
+}
+check the_rules_that_protect_others_are_told protected
 
 growth() {
     cat >"$scratch/grow.json" <<'END'
