@@ -21,7 +21,8 @@
  *     needed of an earlier restart. A suspended job loses nothing.
  *   - A job with groups that start after one another (gang_job_spec.group_after: data, training,
  *     serving) has work for each of its gangs (gang_sim_submit_groups()). Each gang runs, ends,
- *     saves, waits for its time slices, and goes back by itself. The statistics state how they count such a job.
+ *     saves, waits for its time slices, and goes back by itself. The statistics state how they
+ *     count such a job.
  *   - It may fail by itself (task_mtbf_ns), and so may nodes (node_mtbf_ns, node_repair_ns). The
  *     job's own policy decides what follows (gang_job_spec.loss; gang_sim_opts.loss for jobs of a
  *     trace).

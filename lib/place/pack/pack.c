@@ -45,8 +45,8 @@ static bool place_all(struct gang__pack *k)
 }
 
 /* Are all of the request's tasks to lie on few nodes? Not where a preferred domain binds, which
- * improve.c does not know; and not where its domain was chosen for the tasks
- * that come later: on fewer nodes in another domain they might not fit. */
+ * improve.c does not know; and not where its domain was chosen for the tasks that come later: on
+ * fewer nodes in another domain they might not fit. */
 static bool all_want_few(const struct gang__pack *k)
 {
     return !k->insists && k->q->min > 1 && gang__member_wants_few(k, gang__member_all()) &&
