@@ -7,6 +7,7 @@
 #include <gangsched/place.h>
 
 #include <check.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,21 +34,21 @@ static inline bool gang_shared_path(char *buf, size_t n, const char *rel)
     return file != NULL;
 }
 
-/* An allocator that counts, and fails when told to. For one thread. */
+/* An allocator that counts, and fails when told to. Any thread may use it: the library allocates in
+ * whichever thread calls it. */
 struct fail_mem {
     struct gang_mem mem; /* pass this one on */
     long fail_at;        /* fail the n-th allocation from now, from 1; 0: none */
     bool fail_on;        /* and all after it */
-    long calls;          /* allocations asked for so far */
-    long live;           /* blocks not yet given back */
+    atomic_long calls;   /* allocations asked for so far */
+    atomic_long live;    /* blocks not yet given back */
 };
 
 static inline void *fail_mem_alloc(size_t bytes, void *user)
 {
     struct fail_mem *fail = user;
-    fail->calls++;
-    if (fail->fail_at > 0 &&
-        (fail->calls == fail->fail_at || (fail->fail_on && fail->calls > fail->fail_at)))
+    long call = ++fail->calls;
+    if (fail->fail_at > 0 && (call == fail->fail_at || (fail->fail_on && call > fail->fail_at)))
         return NULL;
     void *memory = malloc(bytes ? bytes : 1);
     if (memory)
