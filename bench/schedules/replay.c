@@ -200,6 +200,7 @@ static gang_result make_sim(struct replay *r)
     q.block = r->policy->strict ? GANG_BLOCK_STRICT : GANG_BLOCK_NONE;
     q.backfill = r->policy->backfill;
     q.backfill_order = r->policy->order;
+    q.max_blocked_ns = -1; /* no published policy bounds the wait */
     opts.sched = &sched;
     opts.queues = &q;
     opts.queue_count = 1;

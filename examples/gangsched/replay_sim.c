@@ -164,6 +164,7 @@ static gang_result make_sim(gang_cluster *cluster, const struct replay_sim_run *
     queue.block = policy->block;
     queue.backfill = policy->backfill;
     queue.backfill_order = policy->backfill_order;
+    queue.max_blocked_ns = -1; /* no published policy bounds the wait */
     opts.sched = &sched;
     opts.queues = &queue;
     opts.queue_count = 1;

@@ -254,7 +254,7 @@ struct gang_queue_spec {
      *  another queue does so only if it stays inside its guarantee, or uses nodes that the
      *  starved job could not use. Several starved jobs of a queue keep their order. While a
      *  limit, a guarantee or a hold blocks a starved job, it holds back no other job. 0: as the
-     *  parent, at the top no bound. */
+     *  parent, at the top no bound. A third bound, max_blocked_ns, is in force by default. */
     int64_t max_bypasses;
     int64_t max_wait_ns;
     /** Time slicing: > 0: the gangs of the leaves below share their nodes in time, each for so
@@ -268,14 +268,29 @@ struct gang_queue_spec {
      *  suspended, like memory. */
     int32_t quantum_gpus;
     int32_t reserved2;
+    /** Bounded bypass by default: a job becomes starved, as with max_wait_ns, when it has waited
+     *  for so long since it had its turn and found no capacity. Jobs that have not had their turn
+     *  are not bypassed, so a long queue of like jobs keeps its order. A job with a planned start
+     *  (`backfill`) is not delayed, and becomes starved only if it did not start then. Two things
+     *  are milder than with max_wait_ns, since nobody asked for the bound:
+     *   - with GANG_ORDER_PRIORITY jobs of higher priority still come first;
+     *   - if the job would take its queue above its fair share, other queues that stay inside
+     *     theirs, and reclaim, start jobs as before: they could take the capacity back.
+     *  0: as the parent, at the top GANG_DEFAULT_MAX_BLOCKED_NS; -1: no bound, whatever the parent
+     *  says (schedulers that publish no such bound: FIFO with first fit, EASY, ...). */
+    int64_t max_blocked_ns;
 };
+
+/** gang_queue_spec.max_blocked_ns at the top: one hour. The first job of a leaf that does not fit
+ *  starts after this and the longest run time of the jobs that it waits for. */
+#define GANG_DEFAULT_MAX_BLOCKED_NS ((int64_t)3600 * 1000000000)
 
 #define GANG_QUEUE_SPEC_INIT                                                                       \
     {                                                                                              \
         sizeof(struct gang_queue_spec), sizeof(struct gang_quota), NULL, NULL, NULL, 0, NULL, 0,   \
             NULL, 0, 1.0, NULL, NULL, 0, 100, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   \
             0, NULL, 0, NULL, NULL, -1, -1, -1, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-            0                                                                                      \
+            0, 0                                                                                   \
     }
 
 /** What a user may want to do in a queue. */

@@ -249,6 +249,7 @@ static gang_result numbers_check(const struct gang_queue_spec *s, struct gang_er
         {"extend_ns", s->extend_ns, 0, INT64_MAX},
         {"max_bypasses", s->max_bypasses, 0, INT64_MAX},
         {"max_wait_ns", s->max_wait_ns, 0, INT64_MAX},
+        {"max_blocked_ns", s->max_blocked_ns, -1, INT64_MAX},
         {"quantum_ns", s->quantum_ns, -1, INT64_MAX},
         {"quantum_rows", s->quantum_rows, 0, UINT16_MAX},
     };

@@ -82,6 +82,7 @@ struct gang__queue {
     int64_t depth_given;                                    /* as given, inherited; 0: it is not */
     int32_t overrun;                                        /* inherited; never DEFAULT */
     int64_t extend_ns, max_bypasses, max_wait_ns;           /* inherited; 0: no bound */
+    int64_t max_blocked_ns;                                 /* inherited; -1: no bound */
     uint32_t slicer; /* the queue, this one or an ancestor, whose leaves share nodes in time */
     int64_t quantum_ns, quantum_rows; /* the slicer's, in force */
     bool quantum_gpus;

@@ -168,6 +168,7 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
     static const struct gang__queue top = {.stale_ns = STALE_NS,
                                            .overrun = GANG_OVERRUN_KILL,
                                            .extend_ns = EXTEND_NS,
+                                           .max_blocked_ns = GANG_DEFAULT_MAX_BLOCKED_NS,
                                            .slicer = GANG__NO_QUEUE,
                                            .backfill = GANG_BACKFILL_NONE,
                                            .backfill_order = GANG_BACKFILL_ORDER_LEAF};
@@ -190,6 +191,7 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
     q->extend_ns = time_of(s->extend_ns, 0, from->extend_ns);
     q->max_bypasses = s->max_bypasses ? s->max_bypasses : from->max_bypasses;
     q->max_wait_ns = time_of(s->max_wait_ns, 0, from->max_wait_ns);
+    q->max_blocked_ns = time_of(s->max_blocked_ns, 0, from->max_blocked_ns);
     q->depth_given = s->plan_depth ? s->plan_depth : from->depth_given;
     q->plan_depth = q->depth_given                              ? q->depth_given
                     : q->backfill == GANG_BACKFILL_CONSERVATIVE ? GANG__NO_BOUND

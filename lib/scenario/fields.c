@@ -66,6 +66,7 @@ static const struct gang__field queue_list[] = {
     SECONDS("extend_s", QUEUE(extend_ns), 0),
     COUNT("max_bypasses", QUEUE(max_bypasses)),
     SECONDS("max_wait_s", QUEUE(max_wait_ns), 0),
+    {"max_blocked_s", GANG__FIELD_SECONDS, QUEUE(max_blocked_ns), NULL, -1, INT64_MAX / 2, 0},
     {"quantum_s", GANG__FIELD_SECONDS, QUEUE(quantum_ns), NULL, -1, INT64_MAX / 2, 0},
     NUMBER("quantum_rows", QUEUE(quantum_rows), 0, UINT16_MAX, 0),
     FLAG("quantum_gpus", QUEUE(quantum_gpus)),

@@ -47,6 +47,7 @@ static const char *const queue_keys[] = {"name",
                                          "extend_s",
                                          "max_bypasses",
                                          "max_wait_s",
+                                         "max_blocked_s",
                                          "quantum_s",
                                          "quantum_rows",
                                          "quantum_gpus"};

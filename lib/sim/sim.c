@@ -88,6 +88,7 @@ static gang_result set_queues(gang_sim *sim, struct gang_error *error)
         if (o->policy != GANG_SIM_POLICY_QUEUES || sim->ops.score) {
             q[i].order = GANG_ORDER_PRIORITY;
             q[i].within = GANG_PREEMPT_NEVER; /* the score is the order; selection preempts */
+            q[i].max_blocked_ns = q[i].max_blocked_ns ? q[i].max_blocked_ns : -1;
         }
         if (o->no_limits)
             q[i].overrun = GANG_OVERRUN_ASK;

@@ -358,6 +358,12 @@ static inline void host_queues(struct host *h, const struct gang_queue_spec *que
     host_check(h);
 }
 
+/* Is nothing due, but that a gang which waits becomes starved? */
+static inline bool host_is_idle(const struct host *h)
+{
+    return gang_sched_next(h->s) >= GANG_DEFAULT_MAX_BLOCKED_NS;
+}
+
 /* One queue "q" on `nodes` machines of four GPUs. */
 static inline void host_open_queue(struct host *h, size_t nodes, int32_t backfill)
 {

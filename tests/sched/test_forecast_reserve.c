@@ -194,7 +194,12 @@ END_TEST
 START_TEST(an_endlessly_repeated_reservation_does_not_prolong_a_forecast)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
-    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    q.name = "q";
+    q.max_blocked_ns = -1; /* else it would be looked at again after that time */
+    host_open(&h, 1, 4);
+    host_queues(&h, &q, 1);
+    host_run(&h, 0);
     struct gang_reservation_spec *spec = host_whole("daily", 1, 100, 20);
     spec->period_ns = 100 * S;
     spec->notice_ns = 10 * S;

@@ -19,6 +19,7 @@ static void open_site(size_t nodes, int64_t grace_s)
     q[0].quantum_ns = 10 * S;
     q[0].quantum_rows = 2;
     q[0].grace_ns = grace_s * S;
+    q[0].max_blocked_ns = -1; /* else they become starved, and nothing is endless before that */
     q[1].name = "r";
     q[1].quantum_ns = S;
     host_queues(&h, q, 2);

@@ -275,7 +275,7 @@ static gang_result alloc_now(gang_sched *s, struct gang__gang *g, gang_alloc_id 
         return gang__where_resume(s, g, id, why);
     /* A gang with a plan waits for what is taken now. Free totals mostly say so at less cost than
      * place. */
-    if (s->calendar->retried == g && !gang__calendar_fits_sums(s, g))
+    if (g->calendar.retried && !gang__calendar_fits_sums(s, g))
         return GANG_ENOFIT;
     return gang__where_alloc(s, g, id, why);
 }
@@ -378,7 +378,7 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc
         return w == GANG_ENOMEM ? fail(s) : w;
     }
     gang__calendar_drop_uncounted(s, g);
-    cal->retried = planned ? g : NULL;
+    g->calendar.retried = planned;
     struct gang__gang *aside = gang__backfill_unplan_behind(s, g);
     struct gang__trial t;
     gang__trial_begin(&t, s, cal->timeline);
@@ -386,7 +386,7 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc
     if (r == GANG_OK)
         r = gang__reserve_try(s, g, id, why, attempt);
     gang__trial_drop(&t);
-    cal->retried = NULL;
+    g->calendar.retried = false;
     if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !g->calendar.plan)
         r = blame_reservations(s, g, r, why);
     if (!gang__backfill_plan_again(s, aside) && r != GANG_OK)

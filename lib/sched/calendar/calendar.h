@@ -27,7 +27,6 @@ struct gang__calendar {
     uint64_t config;                  /* sched.config_count that it follows */
     int64_t planned;                  /* gangs that have a planned start */
     uint64_t failed_in;               /* the run in which memory was short */
-    const struct gang__gang *retried; /* has a plan, and is tried again now; NULL: none */
     uint64_t changes;  /* rises when a plan or a holding goes or changes: more may be free now */
     bool by_limit;     /* its ends are the latest ones, not those predicted */
     bool plan_started; /* a planned gang starts: gangs that waited for its plan may be tried */

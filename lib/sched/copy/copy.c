@@ -156,6 +156,9 @@ static void copy_gang_state(struct gang__gang *to, const struct gang__gang *from
     to->begun = from->begun;
     to->bypass.starved = from->bypass.starved;
     to->bypass.bypassed = from->bypass.bypassed;
+    to->bypass.blocked_ns = from->bypass.blocked_ns;
+    to->bypass.in_vain_at = from->bypass.in_vain_at;
+    to->bypass.had_turn = from->bypass.had_turn;
     to->preempt.handover_failed_at = from->preempt.handover_failed_at;
     to->reports.below_min = from->reports.below_min;
     to->reports.refill = from->reports.refill;

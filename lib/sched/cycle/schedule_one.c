@@ -116,12 +116,13 @@ static bool commit(gang_sched *s, struct gang__gang *g, gang_alloc_id id)
 static bool holds_for_class(const gang_sched *s, const struct gang__gang *g)
 {
     return !gang__calendar_on(s) && !s->queues->slices && !g->places && !s->queues->cells &&
-           g->request_class->q->policy != GANG_POLICY_HOST && !s->bypass.starved;
+           g->request_class->q->policy != GANG_POLICY_HOST && !gang__bypass_concerns(s, g);
 }
 
 static void block_for_capacity(gang_sched *s, struct gang__gang *g, int32_t why)
 {
     bool all = holds_for_class(s, g) && !g->choice;
+    gang__bypass_blocked(s, g);
     gang__order_block(s, g->order.wait_class, why, NULL, 0);
     if (all)
         gang__block_request_class(s, g->request_class);

@@ -208,7 +208,7 @@ static gang_result check_starved(gang_sched *s, struct gang_error *error)
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         for (uint32_t i = 0; i < job->gang_count; i++)
-            count += job->gang[i].bypass.starved;
+            count += job->gang[i].bypass.starved != GANG__STARVED_NOT;
     }
     for (struct gang__gang **at = &s->bypass.starved; *at; at = &(*at)->bypass.next, listed++)
         if (!(*at)->bypass.starved || (*at)->bypass.at != at)

@@ -17,6 +17,13 @@ static inline int gang__dependencies(const gang_sched *s, const struct gang__gan
     return job->after_count + job->group_after_count == 0 ? 1 : gang__dependencies_check(s, g);
 }
 
+/* ---- starve_due.c ---------------------------------------------------------------------------- */
+
+/* When a gang of the job becomes starved by waiting; INT64_MAX: never. */
+int64_t gang__starve_next(const struct gang__job *job);
+/* Makes the waiting gangs of the job starved whose time has come. */
+void gang__starve_due(gang_sched *s, struct gang__job *job);
+
 /* ---- prefer_wait.c --------------------------------------------------------------------------- */
 
 /* The gang is about to wait in an order: if it has waited for its preferred domains for long

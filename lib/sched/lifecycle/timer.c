@@ -21,7 +21,7 @@ int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
     if (job->state == GANG_JOB_RUNNING && !job->ending)
         due = gang__min(due, gang__reserve_stop_ns(job));
     due = gang__min(due, gang__time_limit_next(s, job));
-    due = gang__min(due, gang__bypass_next(job));
+    due = gang__min(due, gang__starve_next(job));
     due = gang__min(due, gang__prefer_wait_next(s, job));
     for (uint32_t i = 0; i < job->gang_count; i++)
         if (job->gang[i].calendar.plan && job->gang[i].calendar.planned_ns > s->now_ns)
@@ -94,7 +94,7 @@ static void do_due(gang_sched *s, struct gang__job *job)
     if (job->state != GANG_JOB_ENDED)
         gang__job_settle(s, job);
     if (job->state != GANG_JOB_ENDED)
-        gang__bypass_due(s, job);
+        gang__starve_due(s, job);
 }
 
 bool gang__timers_step(gang_sched *s)

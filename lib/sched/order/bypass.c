@@ -6,6 +6,7 @@
 #include "place/fit/fit.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* ---- barring other gangs --------------------------------------------------------------------- */
 
@@ -16,6 +17,31 @@ static bool bars(const struct gang__gang *w)
                                    gang__waits_for_capacity(w->order.wait_class->why));
 }
 
+/* With these amounts, would a queue on the path have more than its fair share? */
+static bool exceeds_share(const struct gang__queue_state *q, const struct gang__take *take,
+                          uint32_t count)
+{
+    while (q->parent && gang__usage_stays_within(q, q->share, q->used, take, count))
+        q = q->parent;
+    return q->parent != NULL;
+}
+
+/* May the gang pass a gang that is starved by max_blocked_ns alone? If its start was planned before;
+ * or if its queue stays inside its share and may reclaim, while that of the starved gang would have
+ * more than its own. */
+static bool gives_way(const struct gang__gang *starved, const struct gang__gang *g,
+                      const struct gang__take *take, uint32_t count)
+{
+    uint32_t asked;
+    const struct gang__take *asks = gang__gang_next_demand(starved, &asked);
+    if (starved->bypass.starved != GANG__STARVED_BLOCKED || g->calendar.plan ||
+        g->calendar.retried)
+        return starved->bypass.starved == GANG__STARVED_BLOCKED;
+    return g->job->leaf->q->reclaim != GANG_PREEMPT_NEVER &&
+           exceeds_share(starved->job->leaf, asks, asked) &&
+           !exceeds_share(g->job->leaf, take, count);
+}
+
 const struct gang__gang *gang__bypass_first_starved(const gang_sched *s, const struct gang__gang *g,
                                                     const struct gang__take *take, uint32_t count)
 {
@@ -24,7 +50,8 @@ const struct gang__gang *gang__bypass_first_starved(const gang_sched *s, const s
     if (!w || g->bypass.starved ||
         gang__usage_stays_within(leaf, leaf->guarantee, leaf->used, take, count))
         return NULL;
-    while (w && (w->job->leaf == leaf || !bars(w))) /* in its own leaf, the order sees to it */
+    /* in its own leaf, the order sees to it */
+    while (w && (w->job->leaf == leaf || !bars(w) || gives_way(w, g, take, count)))
         w = w->bypass.next;
     return w;
 }
@@ -46,8 +73,10 @@ static bool make_mask(gang_sched *s, const struct gang__gang *g, uint32_t end)
                     sizeof(*s->bypass.mask)))
         return false;
     memset(s->bypass.mask, 0, words * sizeof(*s->bypass.mask));
+    uint32_t count;
+    const struct gang__take *take = gang__gang_next_demand(g, &count);
     for (const struct gang__gang *w = s->bypass.starved; w; w = w->bypass.next)
-        if (w->job->leaf != g->job->leaf && bars(w))
+        if (w->job->leaf != g->job->leaf && bars(w) && !gives_way(w, g, take, count))
             gang__filter_mask(s->cluster, gang__gang_request(w), end, s->bypass.mask);
     return true;
 }
@@ -99,9 +128,8 @@ void gang__bypass_unblock(gang_sched *s)
 
 /* ---- becoming starved ------------------------------------------------------------------------ */
 
-static void make_starved(gang_sched *s, struct gang__gang *g)
+static void list_starved(gang_sched *s, struct gang__gang *g)
 {
-    gang__order_make_first(s, g);
     /* the list begins with the gang that starved first */
     struct gang__gang **at = &s->bypass.starved;
     while (*at)
@@ -109,20 +137,62 @@ static void make_starved(gang_sched *s, struct gang__gang *g)
     g->bypass.next = NULL;
     g->bypass.at = at;
     *at = g;
+}
+
+static void unlist_starved(struct gang__gang *g)
+{
+    *g->bypass.at = g->bypass.next;
+    if (g->bypass.next)
+        g->bypass.next->bypass.at = g->bypass.at;
+}
+
+void gang__bypass_starve(gang_sched *s, struct gang__gang *g, uint8_t starved)
+{
+    if (!g->bypass.starved)
+        list_starved(s, g);
+    gang__order_set_starved(s, g, starved);
     gang__order_unblock(s, g->order.wait_class);
     gang__log(s, 1, "job %llu is starved: no job bypasses it from now on",
               (unsigned long long)g->job->id);
 }
 
+void gang__bypass_blocked(gang_sched *s, struct gang__gang *g)
+{
+    bool again = g->bypass.blocked_ns == INT64_MAX && g->bypass.in_vain_at != s->wake.changes;
+    if ((g->bypass.had_turn && !again) || g->job->leaf->q->max_blocked_ns < 0)
+        return;
+    g->bypass.had_turn = true;
+    g->bypass.blocked_ns = s->now_ns;
+    gang__wake_job(s, g->job, GANG__WAKE_TIMER);
+}
+
+void gang__bypass_in_vain(gang_sched *s, struct gang__gang *g)
+{
+    g->bypass.blocked_ns = INT64_MAX;
+    g->bypass.in_vain_at = s->wake.changes;
+}
+
+void gang__bypass_review(gang_sched *s)
+{
+    struct gang__gang *next;
+    for (struct gang__gang *g = s->bypass.starved; g; g = next) {
+        next = g->bypass.next;
+        if (g->bypass.starved != GANG__STARVED_BLOCKED || !g->order.wait_class)
+            continue;
+        unlist_starved(g);
+        gang__order_set_starved(s, g, GANG__STARVED_NOT);
+        gang__wake_job(s, g->job, GANG__WAKE_TIMER);
+    }
+    gang__bypass_unblock(s);
+}
+
 void gang__bypass_end(struct gang__gang *g)
 {
     g->bypass.bypassed = 0;
-    if (!g->bypass.starved)
-        return;
-    g->bypass.starved = false;
-    *g->bypass.at = g->bypass.next;
-    if (g->bypass.next)
-        g->bypass.next->bypass.at = g->bypass.at;
+    g->bypass.had_turn = false;
+    if (g->bypass.starved)
+        unlist_starved(g);
+    g->bypass.starved = GANG__STARVED_NOT;
 }
 
 void gang__bypass_count(gang_sched *s, const struct gang__gang *g)
@@ -136,30 +206,9 @@ void gang__bypass_count(gang_sched *s, const struct gang__gang *g)
         if (class->leaf != g->job->leaf || class->grower || !gang__waits_for_capacity(class->why))
             continue;
         struct gang__gang *head = gang__wait_class_head(class);
-        if (head->bypass.starved || gang__gang_before(head, g, q->order) >= 0)
+        if (head->bypass.starved == GANG__STARVED_BOUND || gang__gang_before(head, g, q->order) >= 0)
             continue;
         if (++head->bypass.bypassed >= q->max_bypasses)
-            make_starved(s, head);
-    }
-}
-
-int64_t gang__bypass_next(const struct gang__job *job)
-{
-    int64_t wait = job->leaf->q->max_wait_ns;
-    bool some = false;
-    for (uint32_t i = 0; i < job->gang_count; i++)
-        some = some || (job->gang[i].order.wait_class && !job->gang[i].bypass.starved &&
-                        job->gang[i].alloc == GANG_ID_NONE);
-    return wait > 0 && some && job->ready_ns >= 0 ? gang__add_sat(job->ready_ns, wait) : INT64_MAX;
-}
-
-void gang__bypass_due(gang_sched *s, struct gang__job *job)
-{
-    if (gang__bypass_next(job) > s->now_ns)
-        return;
-    for (uint32_t i = 0; i < job->gang_count; i++) {
-        struct gang__gang *g = &job->gang[i];
-        if (g->order.wait_class && !g->bypass.starved && g->alloc == GANG_ID_NONE)
-            make_starved(s, g);
+            gang__bypass_starve(s, head, GANG__STARVED_BOUND);
     }
 }

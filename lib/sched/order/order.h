@@ -115,9 +115,11 @@ void gang__job_count(gang_sched *s, struct gang__job *job);
 /* ---- bypass.c -------------------------------------------------------------------------------- */
 
 /* Bounded bypass: a gang that waited for capacity for too long, or was bypassed too often, is
- * *starved*. From then on no gang passes it (gang_queue_spec.max_bypasses, max_wait_ns).
+ * *starved*. From then on no gang passes it (gang_queue_spec.max_bypasses, max_wait_ns,
+ * max_blocked_ns). lifecycle/starve_due.c sees to the times.
  *
- * In its leaf a starved gang is the first, whatever the order. While it is blocked for want of
+ * In its leaf a starved gang is the first, whatever the order (by max_blocked_ns alone: the first
+ * of its priority, if the leaf is in order of priority). While it is blocked for want of
  * capacity, it bars the leaf like the head of a strict leaf. A gang of another leaf that does not
  * stay inside its guarantee is placed as if the nodes that the starved gang could use were down.
  * A starved gang bars no gang if it is in no wait class, or if something else than capacity keeps
@@ -146,10 +148,13 @@ bool gang__bypass_returns_to_closed(gang_sched *s, const struct gang__gang *g);
 /* The gang has started: counts a bypass for the head of each wait class of its leaf that goes
  * before it and waits for capacity. */
 void gang__bypass_count(gang_sched *s, const struct gang__gang *g);
-/* The time when a gang of the job becomes starved by waiting; INT64_MAX: never.
- * gang__bypass_due() makes its waiting gangs starved if that time has come. */
-int64_t gang__bypass_next(const struct gang__job *job);
-void gang__bypass_due(gang_sched *s, struct gang__job *job);
+/* The gang had its turn and found no capacity: from the first time on, max_blocked_ns counts. */
+void gang__bypass_blocked(gang_sched *s, struct gang__gang *g);
+/* The gang would not fit even if all jobs had ended: it counts anew, if it is tried after something
+ * changed. */
+void gang__bypass_in_vain(gang_sched *s, struct gang__gang *g);
+/* The gang waits, and is starved from now on. `starved`: GANG__STARVED_*. */
+void gang__bypass_starve(gang_sched *s, struct gang__gang *g, uint8_t starved);
 /* The gang starts or ends, and has left its wait class: it is no longer starved. */
 void gang__bypass_end(struct gang__gang *g);
 

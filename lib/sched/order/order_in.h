@@ -5,8 +5,8 @@
 
 #include "sched/order/order.h"
 
-/* The gang waits, and is now starved: it goes before all gangs of its leaf that are not starved. */
-void gang__order_make_first(gang_sched *s, struct gang__gang *g);
+/* The gang waits, and is now starved, or no longer: its place in the order of its leaf changes. */
+void gang__order_set_starved(gang_sched *s, struct gang__gang *g, uint8_t starved);
 
 /* The class in a list of its user. */
 void gang__order_enter_user(struct gang__wait_class **list, struct gang__wait_class *class);
@@ -41,5 +41,8 @@ void gang__order_rekey_users(gang_sched *s, struct gang__queue_state *leaf);
 
 /* A starved gang no longer bars others: unblocks the wait classes that were blocked for it. */
 void gang__bypass_unblock(gang_sched *s);
+/* Nodes or bounds changed: gangs that starved by max_blocked_ns are no longer starved until their
+ * timers have found again that they wait for nothing but running jobs. */
+void gang__bypass_review(gang_sched *s);
 
 #endif

@@ -69,14 +69,23 @@ static bool lacks_minimum(const struct gang__gang *g)
     return g->tasks + g->ended < gang__gang_request(g)->min;
 }
 
+/* Starved gangs come first: before the rest of the order, or, where max_blocked_ns alone says so
+ * and the order is that of priorities, after these. */
+static int compare_starved(const struct gang__gang *a, const struct gang__gang *b, int32_t order)
+{
+    int c = (b->bypass.starved == GANG__STARVED_BOUND) - (a->bypass.starved == GANG__STARVED_BOUND);
+    return c || order == GANG_ORDER_PRIORITY ? c : b->bypass.starved - a->bypass.starved;
+}
+
 int gang__gang_before(const struct gang__gang *a, const struct gang__gang *b, int32_t order)
 {
     const struct gang__job *x = a->job, *y = b->job;
-    int c = b->bypass.starved - a->bypass.starved;
+    int c = compare_starved(a, b, order);
     if (c == 0 && gang_orders[order].first)
         c = gang_orders[order].first(x, y);
     if (c == 0 && !gang_orders[order].by_age)
         c = by_number(y->priority, x->priority);
+    c = c ? c : b->bypass.starved - a->bypass.starved;
     if (c == 0 && !gang_orders[order].by_age)
         c = lacks_minimum(b) - lacks_minimum(a);
     c = c ? c : by_number(x->age, y->age);
@@ -104,7 +113,7 @@ static int order_classes(const struct gang__wait_class *x, const struct gang__wa
                          const struct gang__queue_state *leaf)
 {
     const struct gang__gang *first = gang__wait_class_head(x), *other = gang__wait_class_head(y);
-    int c = other->bypass.starved - first->bypass.starved;
+    int c = compare_starved(first, other, leaf->q->order);
     if (c != 0)
         return c;
     c = x->deferred - y->deferred;

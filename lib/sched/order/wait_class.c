@@ -426,7 +426,7 @@ static void fetch(const struct gang__gang *g)
         __builtin_prefetch((const char *)g->job + at, 1);
 }
 
-void gang__order_make_first(gang_sched *s, struct gang__gang *g)
+void gang__order_set_starved(gang_sched *s, struct gang__gang *g, uint8_t starved)
 {
     struct gang__wait_class *class = g->order.wait_class;
     bool was_ready = class->state == GANG__CLASS_READY;
@@ -434,7 +434,7 @@ void gang__order_make_first(gang_sched *s, struct gang__gang *g)
     if (was_ready)
         gang__set_remove(&class->leaf->order.ready, &class->ready_link);
     gang__set_remove(&class->gangs, &g->order.link);
-    g->bypass.starved = true;
+    g->bypass.starved = starved;
     gang__set_insert(&class->gangs, &g->order.link);
     keep_again(s, class, kept);
     if (was_ready)
@@ -497,6 +497,8 @@ void gang__order_apply_bounds(gang_sched *s)
     if (!s->wake.bounds)
         return;
     s->wake.bounds = false;
+    if (s->bypass.starved)
+        gang__bypass_review(s);
     while (s->order.blocked)
         gang__order_unblock(s, s->order.blocked);
     gang__groups_unblock(s);
@@ -508,6 +510,9 @@ void gang__order_apply_bounds(gang_sched *s)
 
 void gang__order_refresh(gang_sched *s)
 {
+    uint64_t divided = s->usage.share_changes;
     gang__fair_refresh(s);
     gang__order_apply_bounds(s);
+    if (s->bypass.starved && s->usage.share_changes != divided) /* who gives way? */
+        gang__bypass_unblock(s);
 }

@@ -14,6 +14,7 @@ struct gang__calendar_gang {
     int64_t planned_ns;
     uint32_t *node; /* and the nodes that the plan counts on, ascending */
     size_t node_count;
+    bool retried; /* it had a plan, which is set aside while the gang is tried again */
     struct gang__gang *next_planned, **planned_at; /* in leaf->calendar.planned */
 };
 
@@ -96,11 +97,21 @@ struct gang__gang_order {
     struct gang__wait_class *grow_class; /* its own, made when it first could grow */
 };
 
+/* Why no gang passes it. The larger is the stronger. */
+enum {
+    GANG__STARVED_NOT = 0,
+    GANG__STARVED_BLOCKED = 1, /* by max_blocked_ns: the milder rules of queue.h apply */
+    GANG__STARVED_BOUND = 2    /* by max_bypasses or max_wait_ns */
+};
+
 /* Bounded bypass (owner: order/bypass.c). */
 struct gang__gang_bypass {
     struct gang__gang *next, **at; /* in sched.bypass.starved */
     int64_t bypassed;              /* by so many gangs, since it waits for capacity */
-    bool starved;                  /* no gang passes it any more */
+    int64_t blocked_ns;            /* when it had its turn and found no capacity; INT64_MAX: it */
+    uint64_t in_vain_at;           /* waits in vain, as of this many sched.wake.changes */
+    bool had_turn;                 /* blocked_ns counts */
+    uint8_t starved;               /* GANG__STARVED_*: no gang passes it any more */
 };
 
 /* What reports say of its tasks (owner: lifecycle). */

@@ -109,6 +109,7 @@ struct gang__usage_sched {
     uint64_t total_epoch;        /* cluster epoch and 1 when total[] was summed, */
     uint64_t total_stamp;        /* and the stamp of node states; see gang__fair_refresh() */
     uint64_t bounds_count;       /* how often guarantees and limits in force changed so far */
+    uint64_t share_changes;      /* how often a share changed so far */
     int64_t *resolved;           /* scratch: two amounts for each queue and dimension */
     struct gang__sharer *sharer; /* scratch of fair.c, one a queue */
     struct gang__share_slot *share_slot;

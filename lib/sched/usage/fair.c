@@ -122,6 +122,7 @@ static bool set_share(gang_sched *s, struct gang__queue_state *q, uint32_t dim, 
     if (q->share[dim] == share)
         return false;
     q->share[dim] = share;
+    s->usage.share_changes++;
     gang__wake_queue(s, q);
     return true;
 }
