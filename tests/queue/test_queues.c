@@ -507,6 +507,7 @@ START_TEST(a_leaf_has_the_inherited_settings)
     t[1].overrun = GANG_OVERRUN_ASK;
     t[1].max_bypasses = 7;
     t[2].max_wait_ns = 8;
+    t[1].max_blocked_ns = -1;
     t[0].extend_ns = 9;
     t[1].max_time_limit_ns = 50;
     t[0].state = GANG_QUEUE_DRAINING;
@@ -533,6 +534,8 @@ START_TEST(a_leaf_has_the_inherited_settings)
     ck_assert_int_eq(a->max_bypasses, 0);
     ck_assert_int_eq(c->max_bypasses, 7);
     ck_assert_int_eq(c->max_wait_ns, 8);
+    ck_assert_int_eq(a->max_blocked_ns, GANG_DEFAULT_MAX_BLOCKED_NS);
+    ck_assert_int_eq(c->max_blocked_ns, -1);
     tree_free(qs);
 }
 END_TEST

@@ -118,7 +118,7 @@ static const char scheduling[] =
     "\"count\":2}],\"child\":{\"max_children\":2}},\"max_children\":9,"
     "\"child_idle_s\":3600.5,\"policy\":\"pack\",\"backfill\":\"easy\",\"plan_depth\":4,"
     "\"backfill_order\":\"shortest\",\"overrun\":\"extend\",\"extend_s\":2.5,\"max_bypasses\":7,"
-    "\"max_wait_s\":8,\"quantum_s\":0.5,\"quantum_rows\":3,\"quantum_gpus\":true}],"
+    "\"max_wait_s\":8,\"max_blocked_s\":-1,\"quantum_s\":0.5,\"quantum_rows\":3,\"quantum_gpus\":true}],"
     "\"default_queue\":\"q0\",\"rules\":[{\"queue\":\"q0\"},{\"match\":\"user\","
     "\"pattern\":\"a*\",\"queue\":\"q1.%user\",\"fallback\":\"reject\"},"
     "{\"match\":\"group\",\"queue\":\"%group\",\"fallback\":\"default\"},"

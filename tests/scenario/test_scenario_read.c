@@ -202,6 +202,7 @@ START_TEST(policies_of_queues_are_read)
     ck_assert_int_eq(q->extend_ns, INT64_C(2500000000));
     ck_assert_int_eq(q->max_bypasses, 7);
     ck_assert_int_eq(q->max_wait_ns, INT64_C(8000000000));
+    ck_assert_int_lt(q->max_blocked_ns, 0);
     ck_assert_int_eq(q->quantum_ns, 500000000);
     ck_assert_int_eq(q->quantum_rows, 3);
     ck_assert_int_eq(q->quantum_gpus, 1);

@@ -203,6 +203,7 @@ static const struct bad bad_texts[] = {
     {QUEUE("\"extend_s\":-1"), GANG_ERANGE, "queues[0].extend_s"},
     {QUEUE("\"max_bypasses\":-1"), GANG_ERANGE, "queues[0].max_bypasses"},
     {QUEUE("\"max_wait_s\":\"1\""), GANG_EINVAL, "queues[0].max_wait_s"},
+    {QUEUE("\"max_blocked_s\":-2"), GANG_ERANGE, "queues[0].max_blocked_s"},
     {QUEUE("\"quantum_s\":-2"), GANG_ERANGE, "queues[0].quantum_s"},
     {QUEUE("\"quantum_s\":\"short\""), GANG_EINVAL, "queues[0].quantum_s"},
     {QUEUE("\"quantum_rows\":65536"), GANG_ERANGE, "queues[0].quantum_rows"},
