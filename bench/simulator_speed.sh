@@ -43,8 +43,8 @@ ours() { # POLICY JOBS NODES; seconds of processor time, the output is in $scrat
     user_seconds "$scratch/ours" "$program" replay --format philly --tasks "$2" --nodes "$3" --config tight --policy "$1" --json
 }
 
-row() { # POLICY NAME NODES JOBS ENDED PLAIN_SECONDS OUR_SECONDS; of the plain one those that ended count; less than
-    # a millisecond is not measured
+# Of the plain simulator the jobs that ended count. Less than a millisecond is not measured.
+row() { # POLICY NAME NODES JOBS ENDED PLAIN_SECONDS OUR_SECONDS
     awk -v policy="$1" -v name="$2" -v nodes="$3" -v jobs="$4" -v ended="$5" -v plain="$6" -v ours="$7" 'BEGIN {
         a = ended / plain; b = jobs / (ours > 0.001 ? ours : 0.001)
         printf "%-6s %-8s %6d %8d %14.0f %14.0f %8.0f\n", policy, name, nodes, jobs, a, b, (a > 0 ? b / a : 0) }'

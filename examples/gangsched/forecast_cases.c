@@ -38,7 +38,7 @@ static const struct cli_command command = {
     "  --seed N           of the draws; 0 unless given\n"
     "  --horizon SECONDS  look so far ahead\n"
     "  --json             one JSON object a job and line\n"
-    "What if (what is expected without is told beside it):\n"
+    "What if (beside what is expected without the change):\n"
     "  --add-nodes N      N nodes more, like the last of the case, or like --like NODE\n"
     "  --drain NAME       nothing new on this node, or in this domain\n"
     "  --limit QUEUE.KIND=AMOUNT   another limit of a queue: gpu, cpu, mem_mib or a kind; -1: "

@@ -31,7 +31,7 @@ struct replay_amount {
 /* Why gangs were refused when they came. */
 struct replay_reason {
     gang_result result; /* GANG_ENOFIT or GANG_ENEVER */
-    int32_t constraint; /* GANG_WHY_* */
+    int32_t constraint; /* GANG_CONSTRAINT_* */
     int32_t kind;       /* GANG_KIND_*, -1: none */
     struct replay_amount amount;
 };

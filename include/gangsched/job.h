@@ -149,10 +149,10 @@ struct gang_job_spec {
     /** How long, from its submission, it waits for a place in the domains that its request, group
      *  sets, groups and subgroups `prefer`, at most; 0: it takes any place at once. Until then each
      *  `prefer` binds like `same` what starts together, and nothing is preempted or moved for the
-     *  job. Unlike groups in one preferred domain are placed greedily then. From then on, also after
-     *  a restart, it starts as without this wait. Tasks that are added to a gang that runs may lie
-     *  elsewhere at any time. Without `prefer` it has no effect. (Slurm: --switches=1@TIME, for a
-     *  level of switches.) */
+     *  job. Unlike groups in one preferred domain are placed greedily then. From then on, also
+     *  after a restart, it starts as without this wait. Tasks that are added to a gang that runs
+     *  may lie elsewhere at any time. Without `prefer` it has no effect. (Slurm: --switches=1@TIME,
+     *  for a level of switches.) */
     int64_t prefer_wait_ns;
     /** Name of the *array* of the job, 1..GANG_MAX_NAME bytes; NULL or "": none. Jobs of one queue
      *  with the same name form an array. */

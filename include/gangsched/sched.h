@@ -1022,8 +1022,8 @@ struct gang_preemption {
  * GANG_PREEMPTION_NEXT with `takeable` 0 means that gangs are only moved. The size of the answer is
  * bounded, whatever runs.
  * @param out receives the answer; free it with gang_preemption_free()
- * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (called from a callback); GANG_ENOMEM. On an
- *   error *out is NULL.
+ * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (called from a callback); GANG_ENOMEM. On
+ *   an error *out is NULL.
  * Owner. Changes nothing that a later decision depends on. Time is that of the last run, and shares
  * are divided anew, as in gang_queue_get(). May allocate. O(gangs that run + queues), plus what one
  * attempt to preempt costs (gang_sched_run()): not for each job in each run.

@@ -89,8 +89,9 @@ enum {
     GANG_SIM_SCORE_SELECT = 1
 };
 
-/** Built-in policies (gang_sim_opts.policy), beside those of the queues. As published, they bound no
- *  wait: with a policy or a score, gang_queue_spec.max_blocked_ns is off unless a queue sets it. */
+/** Built-in policies (gang_sim_opts.policy), beside those of the queues. As published, they bound
+ * no wait: with a policy or a score, gang_queue_spec.max_blocked_ns is off unless a queue sets
+ * it. */
 enum {
     GANG_SIM_POLICY_QUEUES =
         0, /**< the queues decide (gang_queue_spec.order...), or gang_sim_ops.score */

@@ -155,8 +155,8 @@ static int32_t on_start(const struct gang_event *e, void *user)
     return 0;
 }
 
-/* At the end of a time slice it stops at once, and stays in memory. Victims of a queue that suspends
- * are preempted instead. */
+/* At the end of a time slice it stops at once, and stays in memory. Victims of a queue that
+ * suspends are preempted instead. */
 static int32_t on_suspend(const struct gang_event *e, void *user)
 {
     gang_sim *sim = user;

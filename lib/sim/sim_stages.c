@@ -222,7 +222,8 @@ void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct
             p->work.works = false; /* it stays in memory */
         else if (e->state == GANG_JOB_RUNNING && was == GANG_JOB_SUSPENDED)
             p->work.works = can_work(p);
-        else if (e->state == GANG_JOB_PENDING && (p->work.works || p->out)) { /* all its tasks were lost */
+        else if (e->state == GANG_JOB_PENDING && (p->work.works || p->out)) {
+            /* all its tasks were lost */
             preempted(sim, j, i, true);
             gang__sim_report_gang(sim, GANG_SIM_STOPPED, index, i, e->reason, e->text);
         }

@@ -50,7 +50,7 @@ struct job {
 
 bool gang__trace_devices(int64_t gpus, int64_t gpu_milli, struct gang__trace_group *group)
 {
-    gpus = gpus < 0 ? gpu_milli > 0 : gpus; /* not told: one, if there is a share */
+    gpus = gpus < 0 ? gpu_milli > 0 : gpus; /* not given: one, if there is a share */
     gpu_milli = gpu_milli < 0 ? 1000 : gpu_milli;
     if (gpus > 0 && gpu_milli == 0)
         return false;

@@ -44,7 +44,7 @@ static gang_result count_gpus(const struct gang__json *attempt, int64_t *gpus)
     return GANG_OK;
 }
 
-/* Add up what was run. One that did not end is over with the log: what it ran for is not told. */
+/* Add up what was run. One that did not end is over with the log: its run time is unknown. */
 static gang_result read_attempt(const struct gang__json *attempt, struct gang__trace_draft *d,
                                 int64_t *gpus, bool *has_ended)
 {

@@ -40,9 +40,10 @@ shape() {
         {last = $8; all[n] = $9}
         END {
             print n " gangs, one GPU " size[1] / n ", large " large / time ", above a day " long / n
-            if (bad || size[1] / n < 0.6 || size[1] / n > 0.8) exit 1 # most gangs are small
-            if (large / time < 0.5) exit 1                            # most of the time is not theirs
-            if (long / n < 0.001 || long / n > 0.05) exit 1           # the tail is heavy
+            # Most gangs are small, most of the time is not theirs, and the tail is heavy.
+            if (bad || size[1] / n < 0.6 || size[1] / n > 0.8) exit 1
+            if (large / time < 0.5) exit 1
+            if (long / n < 0.001 || long / n > 0.05) exit 1
         }' tasks.csv
 }
 check workload_has_the_promised_shape shape

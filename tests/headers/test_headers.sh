@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Every public header compiles alone, as C and as C++, by each compiler that is there; each word of
-# a public name stands in the glossary; file names are unique; every file names its licence.
+# a public name stands in the glossary; file names are unique; no comment is wider than 100 columns;
+# every file names its licence.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
@@ -62,6 +63,16 @@ duplicates=$(find include lib -type f ! -name CMakeLists.txt ! -name README.md -
 if [[ -z $duplicates ]]; then echo "ok file_names_are_unique"; else
     echo "not ok file_names_are_unique"
     echo "$duplicates"
+    failed=1
+fi
+
+# clang-format breaks code, but no comment.
+wide=$(find include lib tests bench examples -name '*.[ch]' -print0 |
+    xargs -0 awk 'length($0) > 100 && /^ *\*|\/\*/ {
+        print FILENAME ":" FNR ": " length($0) " columns"}')
+if [[ -z $wide ]]; then echo "ok no_comment_is_wider_than_100_columns"; else
+    echo "not ok no_comment_is_wider_than_100_columns"
+    echo "$wide"
     failed=1
 fi
 

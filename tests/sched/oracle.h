@@ -42,8 +42,8 @@ struct oracle_job {
     bool tried;
     int by;           /* the queue that forbade it; -1: there was no capacity */
     int64_t tried_at; /* oracle.changes then */
-    /* oracle.stops when it was submitted, got more tasks, and was stopped for each queue: whole, and
-     * tasks above its minimum; 0: never */
+    /* oracle.stops when it was submitted, got more tasks, and was stopped for each queue: whole,
+     * and tasks above its minimum; 0: never */
     bool barred; /* not to be taken in this try */
     bool stopped_for[ORACLE_JOBS];
     int64_t submitted_at, grown_at, stopped_at[2][ORACLE_QUEUES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bounded bypass by default (gang_queue_spec.max_blocked_ns): whatever the order, a gang as large as
- * the cluster starts, and neither priorities, shares, plans nor users suffer from that.
+/* Bounded bypass by default (gang_queue_spec.max_blocked_ns): whatever the order, a gang as large
+ * as the cluster starts, and neither priorities, shares, plans nor users suffer from that.
  *   GANG_SEED   of the random jobs */
 #include "chance.h"
 #include "sched/host.h"

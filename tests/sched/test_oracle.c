@@ -162,8 +162,8 @@ static void set_queues(void)
     ck_assert_msg(r == GANG_OK, "GANG_SEED=%" PRIu64 ": %s %s", run_seed, error.path, error.text);
 }
 
-/* A job that could never run is left out of both worlds. `at`: the node of its only task, which runs
- * already; NULL: it waits. */
+/* A job that could never run is left out of both worlds. `at`: the node of its only task, which
+ * runs already; NULL: it waits. */
 static void submit(struct oracle_job *job, const struct gang_running_spec *at)
 {
     struct gang_group_spec group[ORACLE_GROUPS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What queues use over hours, when both always have jobs: a queue of whole-node jobs that comes late
- * to a cluster full of one-GPU jobs gets its fair share within one job, and keeps it.
+/* What queues use over hours, when both always have jobs: a queue of whole-node jobs that comes
+ * late to a cluster full of one-GPU jobs gets its fair share within one job, and keeps it.
  *   GANG_SEED   of the random run times */
 #include "chance.h"
 #include "sched/host.h"
@@ -38,7 +38,8 @@ static void submit(const struct side *side)
     job[count++].side = side;
 }
 
-/* Ends what is over, counts what runs and waits, and keeps the backlog. Returns the GPUs of `of`. */
+/* Ends what is over, counts what runs and waits, and keeps the backlog. Returns the GPUs of
+ * `of`. */
 static int64_t step(const struct side *sides, size_t n, const struct side *of)
 {
     int64_t now_s = h.now_ns / SECOND, used = 0, waits[2] = {0, 0};

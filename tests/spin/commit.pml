@@ -193,7 +193,7 @@ byte planned[THREADS];         /* generation that the thread read, and means */
     in_section[me] = true;                                                                         \
     atomic { planned[me] = generation; assert(planned[me] == 0 || !freed[planned[me]]) }
 #define LEAVE_SECTION                                                                              \
-    assert(planned[me] == 0 || !freed[planned[me]]); /* a thread that reads the description may */       \
+    assert(planned[me] == 0 || !freed[planned[me]]); /* the description may still be read */ \
     atomic { in_section[me] = false; awaited[me] = false; planned[me] = 0 }
 #endif
 

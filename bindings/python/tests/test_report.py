@@ -364,7 +364,7 @@ def test_node_names_do_not_overlap():
 def test_a_page_without_waits():
     text = " ".join(page_of(gs.simulate(gs.Cluster.uniform(9), gs.Trace(jobs_of(9)))).text)
     assert (
-        "Nobody waited" in text
+        "No job waited" in text
         and "Longest waits" not in text
         and "memory" not in text.split("Queue length")[0].split("Utilisation")[-1]
     )

@@ -81,7 +81,7 @@ const char *gang__level_word(const gang_cluster *c, int32_t level);
 
 /* Where a scope is: "block=b1/rack=r2", or without the keys. Cut off at `cap`. Inside a read
  * section. */
-enum { GANG__PATH_ROOM = (GANG_MAX_LEVELS + 2) * 2 * (GANG_MAX_NAME + 1) };
+enum { GANG__PATH_BYTES = (GANG_MAX_LEVELS + 2) * 2 * (GANG_MAX_NAME + 1) };
 void gang__scope_path(const struct gang__plan *p, const struct gang__scope *s, bool keys,
                       char *text, size_t cap);
 

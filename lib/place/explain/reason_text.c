@@ -160,7 +160,7 @@ static void add_lack(struct line *l, const struct gang__question *a, const struc
 static void add_domain(struct line *l, const struct gang__question *a, const struct gang__reason *f)
 {
     const char *level = gang__level_word(a->c, f->level);
-    char path[GANG__PATH_ROOM];
+    char path[GANG__PATH_BYTES];
     if (!gang__scope_is_bound(&f->best)) {
         add(l, "there is no %s for them", level);
         return;
@@ -238,11 +238,11 @@ static void add_member(struct line *l, const struct gang__question *a, const str
         add(l, "the host's scores leave too few nodes, or what was in the way has gone");
     } else if (f->why.why == GANG_CONSTRAINT_NONE) {
         add(l,
-            "there is room for all tasks: what was in the way has gone, or the search missed it");
+            "all tasks would fit: what was in the way has gone, or the search missed them");
     } else if (f->level >= 0 && f->best_holds < f->best_want) {
         add_domain(l, a, f);
     } else if (f->level >= 0 || f->placed >= f->want) {
-        add(l, "there is room for all tasks, but not in the domains that they demand");
+        add(l, "all tasks would fit, but not in the domains that they demand");
     } else {
         add(l, "each group fits alone, but not all together: %lld of ", (long long)f->placed);
         add_tasks(l, f, f->want);

@@ -17,7 +17,7 @@ struct row {
     int64_t refused[GANG__WHY_COUNT];
     struct gang_explanation_kind kind[GANG_MAX_KINDS];
     char text[512];
-    char path[GANG__PATH_ROOM];
+    char path[GANG__PATH_BYTES];
 };
 
 struct explainer {

@@ -143,7 +143,7 @@ struct gang_request {
     struct gang__set *set;
     uint32_t *by_size; /* groups, hardest to place first */
     bool uses_pool;    /* some group takes of a cluster-wide kind */
-    bool bound;        /* some domain is demanded or wished */
+    bool bound;        /* some domain is required or preferred */
     bool plain;    /* one group, no sets, no domains, no bounds: gang__search() alone places it */
     bool precheck; /* a gang that waits is asked for often: check the index before a search, */
     bool large;    /* also when it has not been refused yet */

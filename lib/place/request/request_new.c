@@ -76,7 +76,7 @@ static gang_result join_partitions(const struct gang__request_job *j, gang_reque
     return GANG_OK;
 }
 
-/* Is some domain demanded or wished? */
+/* Is some domain required or preferred? */
 static bool is_bound(const gang_request *q)
 {
     bool bound = q->same >= 0 || q->prefer >= 0 || q->policy == GANG_POLICY_TOPOLOGY;

@@ -10,8 +10,8 @@
 /* The gang cannot start now: it gets a planned start if it may have one (*why says). GANG_ENOFIT;
  * GANG_ENOMEM. */
 gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *g, int32_t *why);
-/* The result of gang__calendar_earliest() becomes the planned start of the gang, in place of the one
- * that it had. GANG_OK; errors of gang__timeline_add(), with which nothing changed. */
+/* The result of gang__calendar_earliest() becomes the planned start of the gang, in place of the
+ * one that it had. GANG_OK; errors of gang__timeline_add(), with which nothing changed. */
 gang_result gang__backfill_set_plan(gang_sched *s, struct gang__gang *g);
 /* Take out the plans that do not bind this gang while it is tried; returns them as a list. The
  * other plans them again. False: out of memory. */

@@ -196,7 +196,8 @@ static gang_result alloc_if(struct gang__where *w, plans_allow *may, gang_alloc_
 }
 
 /* Grant places on the nodes that the calendar gives, or the very places that it gives. The calendar
- * knows no vetoes: if any concern the gang, it is asked again for the nodes that they leave open. */
+ * knows no vetoes: if any concern the gang, it is asked again for the nodes that they leave
+ * open. */
 static gang_result alloc_as_calendar(struct gang__where *w, gang_alloc_id *id)
 {
     gang_sched *s = w->s;

@@ -3,8 +3,8 @@
  *
  * A gang that is tried in its order and finds no place preempts at once, if it may
  * (gang__preempt_in_order()): gangs behind it do not start only to be preempted for it. Before each
- * round of the cycle, the wait classes that something may have helped since they were tried last are
- * unblocked (gang__entitled_unblock()), so that their gangs are tried in their order, too. */
+ * round of the cycle, the wait classes that something may have helped since they were tried last
+ * are unblocked (gang__entitled_unblock()), so that their gangs are tried in their order, too. */
 #include "sched/backfill/backfill.h"
 #include "sched/cycle/cycle_in.h"
 #include "sched/order/order.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer of gang_job_explain_preemption(), from inside: the public structs, with the memory that
- * their texts and names lie in. */
+/* The answer of gang_job_explain_preemption(), from inside: the public structs, with the memory
+ * that their texts and names lie in. */
 #ifndef GANG__SCHED_EXPLAIN_PREEMPTION_H
 #define GANG__SCHED_EXPLAIN_PREEMPTION_H
 

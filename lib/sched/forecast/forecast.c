@@ -277,7 +277,7 @@ gang_result gang_forecast_all(gang_sched *sched, const struct gang_forecast_opts
 {
     gang_forecast *f;
     if (!visit)
-        return gang__error(error, GANG_EINVAL, NULL, "nobody to tell");
+        return gang__error(error, GANG_EINVAL, NULL, "no function");
     gang_result r = gang_forecast_new(sched, opts, &f, error);
     if (r != GANG_OK)
         return r;

@@ -19,8 +19,8 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
 void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t end);
 
 /* Drain the noted jobs: settle them, set their timers, report their states to the host. The cycle
- * calls this after each step. Between runs this does nothing, because the host gets no reports then;
- * all jobs stay noted. */
+ * calls this after each step. Between runs this does nothing, because the host gets no reports
+ * then; all jobs stay noted. */
 void gang__jobs_drain_all(gang_sched *s);
 static inline void gang__jobs_drain(gang_sched *s)
 {

@@ -2,7 +2,7 @@
 /* When does waiting make a gang starved? gang_queue_spec.max_wait_ns counts from when the job could
  * start, max_blocked_ns from when it had its turn and found no capacity.
  *
- * The second is in force unless somebody says otherwise, so a gang must not close a cluster in
+ * The second is in force unless the queue says otherwise, so a gang must not close a cluster in
  * vain: when its time has come, it becomes starved only if it would fit as soon as all running jobs
  * had ended. If it would not (a node is down or reserved, capacity belongs to others), the time
  * counts anew when it is tried after the next change. Nor does it become starved while its leaf

@@ -26,9 +26,9 @@ static bool exceeds_share(const struct gang__queue_state *q, const struct gang__
     return q->parent != NULL;
 }
 
-/* May the gang pass a gang that is starved by max_blocked_ns alone? If its start was planned before;
- * or if its queue stays inside its share and may reclaim, while that of the starved gang would have
- * more than its own. */
+/* May the gang pass a gang that is starved by max_blocked_ns alone? If its start was planned
+ * before; or if its queue stays inside its share and may reclaim, while that of the starved gang
+ * would have more than its own. */
 static bool gives_way(const struct gang__gang *starved, const struct gang__gang *g,
                       const struct gang__take *take, uint32_t count)
 {

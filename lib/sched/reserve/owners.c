@@ -109,7 +109,7 @@ gang_result gang__reserve_refusal_text(const struct gang__admitted *got,
                            "the window is shorter than what is to lie in it");
     case GANG__ADMIT_FULL:
         w = gang__error(error, w == GANG_ENEVER ? w : GANG_ENOFIT, NULL,
-                        "too little is free in the window: %lld of %lld gangs find room",
+                        "too little is free in the window: %lld of %lld gangs fit",
                         (long long)got->has, (long long)got->wanted);
         break;
     case GANG__ADMIT_PEAK:

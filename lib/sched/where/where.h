@@ -49,7 +49,8 @@ void gang__where_free(gang_sched *s);
 /* Does any veto concern the gang? If none does, it may be placed on the cluster itself. */
 bool gang__where_concerned(const struct gang__where *w);
 
-/* Is the gang placed on a snapshot and adopted there: for a veto, or for the choice of its tasks? */
+/* Is the gang placed on a snapshot and adopted there: for a veto, or for the choice of its
+ * tasks? */
 bool gang__where_needs_snapshot(const struct gang__where *w);
 
 /* What the gang waits for if it finds no place: GANG_WAIT_CAPACITY, or the reason of the first

@@ -273,7 +273,7 @@ def _distributions(result: "Result") -> str:
     if not there.any():
         return ""
     if not wait[there].max() > 0:
-        return _section("Waits", "<p>Nobody waited.</p>")
+        return _section("Waits", "<p>No job waited.</p>")
     codes, words = ranked(result, "queue")
     values, shown = {"all jobs": wait[there]}, [charts.PLAIN]
     if 1 < len(words) <= 8:
