@@ -43,7 +43,7 @@ static void open_queue(int32_t order, int64_t max_blocked_ns)
 enum { STEP_S = 30, LONGEST_S = 1200, JOBS = 4000 };
 
 struct load {
-    int64_t percent;   /* of the cluster, by jobs of one GPU */
+    int64_t percent; /* of the cluster, by jobs of one GPU */
     gang_job_id id[JOBS];
     int64_t ends_ns[JOBS];
     size_t count;

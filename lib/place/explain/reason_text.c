@@ -237,8 +237,7 @@ static void add_member(struct line *l, const struct gang__question *a, const str
     } else if (f->why.why == GANG_CONSTRAINT_NONE && a->q->score) {
         add(l, "the host's scores leave too few nodes, or what was in the way has gone");
     } else if (f->why.why == GANG_CONSTRAINT_NONE) {
-        add(l,
-            "all tasks would fit: what was in the way has gone, or the search missed them");
+        add(l, "all tasks would fit: what was in the way has gone, or the search missed them");
     } else if (f->level >= 0 && f->best_holds < f->best_want) {
         add_domain(l, a, f);
     } else if (f->level >= 0 || f->placed >= f->want) {

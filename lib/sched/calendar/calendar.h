@@ -21,12 +21,12 @@
 #include "sched/record/state.h"
 
 struct gang__calendar {
-    struct gang__timeline *timeline;  /* NULL: it could not be made */
-    uint32_t end;                     /* slots below are in it */
-    uint64_t epoch, states;           /* of the cluster when it was made */
-    uint64_t config;                  /* sched.config_count that it follows */
-    int64_t planned;                  /* gangs that have a planned start */
-    uint64_t failed_in;               /* the run in which memory was short */
+    struct gang__timeline *timeline; /* NULL: it could not be made */
+    uint32_t end;                    /* slots below are in it */
+    uint64_t epoch, states;          /* of the cluster when it was made */
+    uint64_t config;                 /* sched.config_count that it follows */
+    int64_t planned;                 /* gangs that have a planned start */
+    uint64_t failed_in;              /* the run in which memory was short */
     uint64_t changes;  /* rises when a plan or a holding goes or changes: more may be free now */
     bool by_limit;     /* its ends are the latest ones, not those predicted */
     bool plan_started; /* a planned gang starts: gangs that waited for its plan may be tried */

@@ -210,11 +210,11 @@ static bool explain_rows(struct gang__reasons *l)
     struct gang__reason *r =
         gang__reason_add(l, GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (r)
-        gang__reason_set_text(
-            r,
-            "none of %" PRId64 " rows of time slices (at most %" PRId64 ") has capacity for it%s",
-            info.rows, info.quantum_rows,
-            gang__reserve_binds(l->s, l->gang) ? " beside what is reserved" : "");
+        gang__reason_set_text(r,
+                              "none of %" PRId64 " rows of time slices (at most %" PRId64
+                              ") has capacity for it%s",
+                              info.rows, info.quantum_rows,
+                              gang__reserve_binds(l->s, l->gang) ? " beside what is reserved" : "");
     return true;
 }
 

@@ -34,8 +34,7 @@ static bool gives_way(const struct gang__gang *starved, const struct gang__gang 
 {
     uint32_t asked;
     const struct gang__take *asks = gang__gang_next_demand(starved, &asked);
-    if (starved->bypass.starved != GANG__STARVED_BLOCKED || g->calendar.plan ||
-        g->calendar.retried)
+    if (starved->bypass.starved != GANG__STARVED_BLOCKED || g->calendar.plan || g->calendar.retried)
         return starved->bypass.starved == GANG__STARVED_BLOCKED;
     return g->job->leaf->q->reclaim != GANG_PREEMPT_NEVER &&
            exceeds_share(starved->job->leaf, asks, asked) &&
@@ -206,7 +205,8 @@ void gang__bypass_count(gang_sched *s, const struct gang__gang *g)
         if (class->leaf != g->job->leaf || class->grower || !gang__waits_for_capacity(class->why))
             continue;
         struct gang__gang *head = gang__wait_class_head(class);
-        if (head->bypass.starved == GANG__STARVED_BOUND || gang__gang_before(head, g, q->order) >= 0)
+        if (head->bypass.starved == GANG__STARVED_BOUND ||
+            gang__gang_before(head, g, q->order) >= 0)
             continue;
         if (++head->bypass.bypassed >= q->max_bypasses)
             gang__bypass_starve(s, head, GANG__STARVED_BOUND);

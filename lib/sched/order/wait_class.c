@@ -328,7 +328,7 @@ static uint64_t salt_of(const gang_sched *s, const struct gang__gang *g)
     if (reserved || (q->backfill == GANG_BACKFILL_NONE && !sliced))
         return reserved;
     return q->plan_depth > 1 && !sliced ? gang__hash_number(g->index, g->job->id) | 1
-                             : (uint64_t)gang__time_limit_run(g->job) << 1;
+                                        : (uint64_t)gang__time_limit_run(g->job) << 1;
 }
 
 /* Finds or makes the wait class of a gang that waits to start. */

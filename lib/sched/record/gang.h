@@ -40,14 +40,14 @@ struct gang__sliced {
     struct gang__gang *gang; /* NULL: detached; the allocation is not given back yet */
     gang_alloc_id alloc;
     uint32_t row;
-    uint8_t state; /* GANG__SLICED_* */
-    bool to_run;   /* the pass wants it to run now */
-    bool refused;  /* the host refused to resume it in this quantum */
-    bool stopped;  /* detached, and all its tasks have stopped */
-    bool gone;     /* removed from the matrix; freed when no walk is under way */
+    uint8_t state;       /* GANG__SLICED_* */
+    bool to_run;         /* the pass wants it to run now */
+    bool refused;        /* the host refused to resume it in this quantum */
+    bool stopped;        /* detached, and all its tasks have stopped */
+    bool gone;           /* removed from the matrix; freed when no walk is under way */
     int64_t deadline_ns; /* STOPS, or detached: all its tasks have stopped then */
     int64_t ends_ns;     /* in the calendar it ends then */
-    int64_t *still; /* STOPS: tasks that have not stopped yet, ascending: */
+    int64_t *still;      /* STOPS: tasks that have not stopped yet, ascending: */
     size_t left, still_cap;
     struct gang__use *use; /* by task, ascending */
     size_t uses, use_cap;

@@ -87,8 +87,7 @@ static int64_t end_of(const gang_sched *s, const struct gang__sliced *x)
 {
     if (x->gang)
         return gang__calendar_end(s, x->gang);
-    return x->deadline_ns > s->now_ns ? x->deadline_ns
-                                      : gang__add_sat(s->now_ns, GANG__OVERRUN_NS);
+    return x->deadline_ns > s->now_ns ? x->deadline_ns : gang__add_sat(s->now_ns, GANG__OVERRUN_NS);
 }
 
 static void note_end(struct gang__sliced *x, int64_t end_ns)
@@ -204,7 +203,5 @@ static uint32_t shared_parts(const gang_sched *s, gang_alloc_id alloc)
     return x ? x->matrix->lent : 0;
 }
 
-const struct gang__calendar_source gang__slice_source = {.put = put_columns,
-                                                         .withdrawn = withdraw_columns,
-                                                         .shares = shared_parts,
-                                                         .lasts = lasts};
+const struct gang__calendar_source gang__slice_source = {
+    .put = put_columns, .withdrawn = withdraw_columns, .shares = shared_parts, .lasts = lasts};

@@ -42,7 +42,7 @@ struct gang__matrix {
     gang_queue_id queue;
     int64_t quantum_ns, most;
     int64_t grace_ns; /* the longest in which a row stops */
-    uint32_t lent; /* GANG__TIMESHARE_*: what gangs share in time */
+    uint32_t lent;    /* GANG__TIMESHARE_*: what gangs share in time */
     struct gang__hash_table columns;
     bool columns_changed;   /* columns or the ends of their gangs are not in the calendar yet */
     int64_t column_ends_ns; /* the first of the ends that are in the calendar */
