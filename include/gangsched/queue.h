@@ -78,7 +78,18 @@ enum {
     GANG_PREEMPT_LOWER = 2, /**< lower priority; the default of `within` */
     /** `within` only: lower priority, or equal priority and newer */
     GANG_PREEMPT_LOWER_OR_NEWER = 3,
-    GANG_PREEMPT_ANY = 4 /**< `reclaim` only, and its default */
+    GANG_PREEMPT_ANY = 4, /**< `reclaim` only, and its default */
+    /** `within` only: jobs of users above their user limit (YARN's intra-queue preemption with
+     *  "userlimit_first"). A job may preempt a job of another user, whatever the priorities, if
+     *    - its own user keeps to the user limit with the whole gang that is to start; and
+     *    - the other user has at least its user limit without what is preempted, in a kind that the
+     *      job requests and the preempted tasks give back.
+     *  Of its own user a job preempts jobs of lower priority. For this the user limit counts every
+     *  user that has jobs that run or could run, and what is used before the preemption:
+     *  max(guarantee, used by all) times the larger of 1 / users, by weight, and
+     *  user_limit_percent; at most user_limit_factor_milli of the guarantee. In a leaf without user
+     *  limit no user is above it. */
+    GANG_PREEMPT_USER_LIMIT = 5
 };
 
 /** A guarantee of whole domains: `count` domains of a level. */

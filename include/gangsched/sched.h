@@ -153,7 +153,7 @@ struct gang_event {
 /** Why a gang or tasks are asked to stop. */
 enum {
     GANG_REASON_NONE = 0,
-    GANG_REASON_PREEMPT = 1, /**< for a job of higher priority in its queue */
+    GANG_REASON_PREEMPT = 1, /**< for another job of its queue (gang_queue_spec.within) */
     GANG_REASON_RECLAIM = 2, /**< for a queue that is entitled to the capacity */
     /** The gang starts again on other nodes, or tasks above its minimum do. A placeholder keeps
      *  its new capacity until all gangs that the same plan asked to stop have stopped. Until then
@@ -927,7 +927,11 @@ enum {
     /** It was stopped for the preemptor's queue before (gang_sched_opts.preempt_cooldown_ns). */
     GANG_PROTECTED_COOLDOWN = 14,
     /** The preemptor was stopped for its job before (same). */
-    GANG_PROTECTED_COOLDOWN_JOB = 15
+    GANG_PROTECTED_COOLDOWN_JOB = 15,
+    /** GANG_PREEMPT_USER_LIMIT: its user is not above its user limit, or would fall below it. */
+    GANG_PROTECTED_USER_LIMIT = 16,
+    /** GANG_PREEMPT_USER_LIMIT: the user of the preemptor would exceed its user limit. */
+    GANG_PROTECTED_PREEMPTOR_USER_LIMIT = 17
 };
 
 enum { GANG_PREEMPTION_JOBS = 3 /**< most jobs that an entry names */ };
@@ -942,8 +946,8 @@ struct gang_preemption_rule {
     int64_t gangs;
     int64_t tasks; /**< running tasks of these gangs */
     /** Shares and guarantees: what bound_queue uses, its bound, and what the preemptor requests, in
-     *  the unit of the kind. Priorities: `bound` is the lowest one of the gangs, `requested` that
-     *  of the preemptor. */
+     *  the unit of the kind. GANG_PROTECTED_PREEMPTOR_USER_LIMIT: the same of the preemptor's user.
+     *  Priorities: `bound` is the lowest one of the gangs, `requested` that of the preemptor. */
     int64_t used;
     int64_t bound;
     int64_t requested;

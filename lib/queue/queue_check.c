@@ -204,7 +204,7 @@ static gang_result ranges_check(const struct range *ranges, size_t count, gang_r
 static gang_result words_check(const struct gang_queue_spec *s, struct gang_error *error)
 {
     const struct range words[] = {
-        {"within", s->within, GANG_PREEMPT_DEFAULT, GANG_PREEMPT_LOWER_OR_NEWER},
+        {"within", s->within, GANG_PREEMPT_DEFAULT, GANG_PREEMPT_USER_LIMIT},
         {"reclaim", s->reclaim, GANG_PREEMPT_DEFAULT, GANG_PREEMPT_ANY},
         {"state", s->state, GANG_QUEUE_OPEN, GANG_QUEUE_CLOSED},
         {"order", s->order, GANG_ORDER_PRIORITY, GANG__NAME_COUNT(GANG__ORDER_NAMES) - 1},
@@ -225,6 +225,8 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"reserved2", s->reserved2, 0, 0},
     };
     gang_result r = ranges_check(words, COUNT(words), GANG_EINVAL, error);
+    if (r == GANG_OK && s->within == GANG_PREEMPT_ANY)
+        r = gang__error(error, GANG_EINVAL, "within", "not one of its values");
     if (r == GANG_OK && s->reclaim == GANG_PREEMPT_LOWER_OR_NEWER)
         r = gang__error(error, GANG_EINVAL, "reclaim", "not one of its values");
     return r;

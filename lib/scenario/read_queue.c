@@ -258,7 +258,11 @@ static gang_result read_preemption(const struct gang__json *object, struct gang_
 {
     struct gang__json at;
     size_t index = 0;
-    GANG__TRY(gang__read_word(object, "within", &gang__within_words, &queue->within));
+    if (gang__json_get(object, "within", &at)) {
+        GANG__TRY(
+            gang__json_choice(&at, gang__within_words, GANG__COUNT(gang__within_words), &index));
+        queue->within = gang__within_numbers[index];
+    }
     if (gang__json_get(object, "reclaim", &at)) {
         GANG__TRY(
             gang__json_choice(&at, gang__reclaim_words, GANG__COUNT(gang__reclaim_words), &index));

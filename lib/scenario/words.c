@@ -26,9 +26,6 @@ const struct gang__word_list gang__gpu_nodes_words =
 static const char *const mode_list[] = {"shared", "exclusive", "lending"};
 const struct gang__word_list gang__mode_words = GANG__WORD_LIST(mode_list, GANG_PARTITION_SHARED);
 
-static const char *const within_list[] = {"never", "lower", "lower-or-newer"};
-const struct gang__word_list gang__within_words = GANG__WORD_LIST(within_list, GANG_PREEMPT_NEVER);
-
 static const char *const when_list[] = {"start", "end", "success"};
 const struct gang__word_list gang__when_words = GANG__WORD_LIST(when_list, GANG_AFTER_START);
 
@@ -45,6 +42,10 @@ const struct gang__word_list gang__fallback_words =
 /* A scenario has no function for GANG_POLICY_HOST, which comes last. */
 const struct gang__word_list gang__place_policy_words = {gang__policy_words, GANG_POLICY_HOST,
                                                          GANG_POLICY_DEFAULT};
+
+const char *const gang__within_words[4] = {"never", "lower", "lower-or-newer", "user-limit"};
+const int32_t gang__within_numbers[4] = {GANG_PREEMPT_NEVER, GANG_PREEMPT_LOWER,
+                                         GANG_PREEMPT_LOWER_OR_NEWER, GANG_PREEMPT_USER_LIMIT};
 
 const char *const gang__reclaim_words[3] = {"never", "lower", "any"};
 const int32_t gang__reclaim_numbers[3] = {GANG_PREEMPT_NEVER, GANG_PREEMPT_LOWER, GANG_PREEMPT_ANY};

@@ -26,14 +26,16 @@ extern const struct gang__word_list gang__op_words;           /* GANG_LABEL_IN .
 extern const struct gang__word_list gang__numa_words;         /* GANG_NUMA_PREFER ... */
 extern const struct gang__word_list gang__gpu_nodes_words;    /* GANG_GPU_NODES_AVOID ... */
 extern const struct gang__word_list gang__mode_words;         /* GANG_PARTITION_SHARED ... */
-extern const struct gang__word_list gang__within_words;       /* GANG_PREEMPT_NEVER ... */
 extern const struct gang__word_list gang__when_words;         /* GANG_AFTER_START ... */
 extern const struct gang__word_list gang__role_words;         /* GANG_ROLE_MEMBER ... */
 extern const struct gang__word_list gang__match_words;        /* GANG_MATCH_ALL ... */
 extern const struct gang__word_list gang__fallback_words;     /* GANG_FALLBACK_SKIP ... */
 extern const struct gang__word_list gang__place_policy_words; /* GANG_POLICY_DEFAULT ... */
 
-/* The constants of `reclaim` are not consecutive: word i stands for gang__reclaim_numbers[i]. */
+/* The constants of `within` and `reclaim` are not consecutive: word i stands for
+ * gang__within_numbers[i], gang__reclaim_numbers[i]. */
+extern const char *const gang__within_words[4];
+extern const int32_t gang__within_numbers[4];
 extern const char *const gang__reclaim_words[3];
 extern const int32_t gang__reclaim_numbers[3];
 

@@ -127,8 +127,12 @@ static void write_preempt(struct gang__writer *w, json_t *object,
                           const struct gang_queue_spec *queue)
 {
     const char *found = NULL; /* a number without a word is noted */
+    for (size_t i = 0; i < GANG__COUNT(gang__within_numbers); i++)
+        if (queue->within == gang__within_numbers[i])
+            found = gang__within_words[i];
     if (queue->within != GANG_PREEMPT_DEFAULT)
-        gang__write_word(w, object, "within", &gang__within_words, queue->within);
+        gang__write_text(w, object, "within", found);
+    found = NULL;
     for (size_t i = 0; i < GANG__COUNT(gang__reclaim_numbers); i++)
         if (queue->reclaim == gang__reclaim_numbers[i])
             found = gang__reclaim_words[i];

@@ -53,6 +53,24 @@ higher_priority_first() {
 }
 check higher_priority_first_and_nobody_is_blocked higher_priority_first
 
+# One user has both nodes; half of them is its user limit.
+write_case "$two_nodes" '{"name":"old","queue":"q","user":"rich","state":"running","running_on":["n0"],
+"running_gpu":[["0","1"]],"submit":0,"tasks":[{"gpu":2}]},
+{"name":"new","queue":"q","user":"rich","priority":9,"state":"running","running_on":["n1"],
+"running_gpu":[["0","1"]],"submit":1,"tasks":[{"gpu":2}]},
+{"name":"own","queue":"q","user":"rich","priority":9,"submit":2,"tasks":[{"gpu":1}]},
+{"name":"poor","queue":"q","user":"poor","submit":3,"tasks":[{"count":2,"gpu":1}],"min":2}' |
+    sed 's/"parent":null/&,"guaranteed":{"gpu":4},"within":"user-limit","user_limit_percent":50/' \
+        >"$scratch/users.json"
+users_take_above_limits() {
+    "${scenario[@]}" "$scratch/users.json" >"$scratch/out"
+    cat "$scratch/out"
+    grep -q '"poor": {"state": "running", "gpus": 2' "$scratch/out"
+    grep -q '"old": {"state": "preempted"' "$scratch/out"
+    grep -q '"new": {"state": "running"' "$scratch/out"
+}
+check users_take_what_is_above_user_limits users_take_above_limits
+
 # An own partition, a lent one, a guard and an expression, each sends a job elsewhere.
 write_case '{"name":"own","cpus":8,"partitions":["own"]},{"name":"lent","cpus":8,"partitions":["lent"]},
 {"name":"gpu","cpus":8,"gpus":1,"labels":{"age":"12"}},{"name":"cpu","cpus":8,"labels":{"age":"9"}}' \

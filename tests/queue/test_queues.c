@@ -151,8 +151,9 @@ START_TEST(a_word_out_of_range_is_refused)
     REFUSED(s->member = (value), GANG_EINVAL, "queues[2]." #member, "not one of its values"); \
     REFUSED(s->member = -1, GANG_EINVAL, "queues[2]." #member, "not one of its values")
     WORD(within, GANG_PREEMPT_ANY);
+    WORD(within, GANG_PREEMPT_USER_LIMIT + 1);
     WORD(reclaim, GANG_PREEMPT_LOWER_OR_NEWER);
-    WORD(reclaim, GANG_PREEMPT_ANY + 1);
+    WORD(reclaim, GANG_PREEMPT_USER_LIMIT);
     WORD(state, 3);
     WORD(order, GANG_ORDER_DEADLINE + 1);
     WORD(child_order, 3);

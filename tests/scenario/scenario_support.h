@@ -60,7 +60,7 @@ static const char everything[] =
     "\"reclaim\":\"any\",\"cells\":[{\"level\":\"node\",\"count\":4},"
     "{\"level\":\"rack\",\"count\":1}]},"
     "{\"name\":\"p\",\"parent\":null,\"limit\":null,\"guaranteed\":{},\"weight\":2.5,"
-    "\"within\":\"never\",\"reclaim\":\"lower\"}],"
+    "\"within\":\"user-limit\",\"reclaim\":\"lower\"}],"
     "\"jobs\":[{\"name\":\"j0\",\"queue\":\"q0\",\"priority\":-5,\"preemptible\":false,"
     "\"submit\":9,\"min\":3,\"same\":\"zone\",\"prefer\":\"rack\",\"policy\":\"spread\","
     "\"state\":\"running\",\"stale\":true,\"never_preempts\":true,"

@@ -130,7 +130,7 @@ START_TEST(queues_are_read)
     ck_assert_int_eq(q[1].priority, 100);
     ck_assert_int_eq(q[0].within, GANG_PREEMPT_LOWER_OR_NEWER);
     ck_assert_int_eq(q[0].reclaim, GANG_PREEMPT_ANY);
-    ck_assert_int_eq(q[1].within, GANG_PREEMPT_NEVER);
+    ck_assert_int_eq(q[1].within, GANG_PREEMPT_USER_LIMIT);
     ck_assert_int_eq(q[1].reclaim, GANG_PREEMPT_LOWER);
     ck_assert_uint_eq(q[1].limit_count, 0);
     ck_assert_double_eq(q[1].weight, 2.5);

@@ -51,7 +51,7 @@ struct line {
     int parent; /* -1: top */
     bool there, is_leaf, extends;
     int64_t guarantee[KINDS], limit[KINDS]; /* GANG_UNLIMITED; guarantee: not managed */
-    int64_t priority, grace, min_runtime, max_running;
+    int64_t priority, grace, min_runtime, max_running, user_percent;
     double weight;
     int32_t state, fixed, within, reclaim, preempt, order, block;
 };
@@ -93,6 +93,7 @@ struct work {
     int64_t min[2], count[2], need[2][KINDS];
     int64_t priority;
     int32_t preemptible, loss;
+    const char *user;
     bool never_preempts, in_parts, has_roles;
     int64_t time_limit, start_within, heartbeat, begin, deadline;
     int after; /* a work, or -1 */

@@ -182,7 +182,8 @@ static void check_victim(const struct work *w, const struct gang_event *e, bool 
         CHECK(of->within != GANG_PREEMPT_NEVER, "queue %s never preempts", of->name);
         CHECK(unsure || w->priority < taker->priority ||
                   (of->within == GANG_PREEMPT_LOWER_OR_NEWER && w->priority == taker->priority &&
-                   is_newer),
+                   is_newer) ||
+                  (of->within == GANG_PREEMPT_USER_LIMIT && w->user != taker->user),
               "job %d is not of lower priority than %d", index_of(w), index_of(taker));
     }
     if (e->reason == GANG_REASON_RECLAIM) {

@@ -293,7 +293,7 @@ static void submit_as(struct work *w, int64_t copies)
     spec.begin_ns = w->begin;
     spec.deadline_ns = w->deadline;
     spec.hold = w->held;
-    spec.user = one_in(2) ? "ann" : "bob";
+    spec.user = w->user = one_in(2) ? "ann" : "bob";
     spec.after = &after;
     spec.after_count = w->after >= 0;
     spec.group_after = &group_after;
@@ -452,6 +452,7 @@ static struct gang_queue_spec queue_spec(const struct line *l, struct queue_quot
     spec.state = l->state;
     spec.no_preemption = l->fixed;
     spec.within = l->within;
+    spec.user_limit_percent = l->user_percent;
     spec.reclaim = l->reclaim;
     spec.preempt_mode = l->preempt;
     spec.order = l->order;
@@ -490,7 +491,9 @@ static void random_rules(struct line *l)
     l->min_runtime = one_in(5) ? 20 * SECOND : -1;
     l->max_running = one_in(6) ? 1 + below(4) : 0;
     l->fixed = one_in(10);
-    l->within = (int32_t)below(4);
+    l->within = (int32_t)below(5);
+    l->within = l->within == GANG_PREEMPT_ANY ? GANG_PREEMPT_USER_LIMIT : l->within;
+    l->user_percent = one_in(3) || l->within == GANG_PREEMPT_USER_LIMIT ? 10 + below(50) : 0;
     l->reclaim = one_in(4) ? (int32_t)below(3) : GANG_PREEMPT_ANY;
     l->preempt = (int32_t)below(3);
     l->order = one_in(3) ? (int32_t)below(5) : GANG_ORDER_PRIORITY;

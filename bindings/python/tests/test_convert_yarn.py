@@ -165,12 +165,28 @@ def test_preemption_inside_a_queue_needs_the_monitor() -> None:
     intra = {
         "yarn.resourcemanager.monitor.capacity.preemption.intra-queue-preemption.enabled": "true"
     }
-    for enabled, within, reclaim in (("false", "never", "never"), ("true", "lower", "any")):
+    for enabled, within, reclaim in (("false", "never", "never"), ("true", "user-limit", "any")):
         site = hadoop({**intra, "yarn.resourcemanager.scheduler.monitor.enable": enabled})
         converted = convert(DATA / "capacity-weights.xml", site)
         a = queue(converted.scenario, "root.a")
         assert (a["within"], a["reclaim"]) == (within, reclaim)
-        assert ("userlimit_first" in texts(converted)) == (enabled == "true")
+
+
+def test_preemption_inside_a_queue_is_off_for_some() -> None:
+    site = hadoop({
+        "yarn.resourcemanager.scheduler.monitor.enable": "true",
+        "yarn.resourcemanager.monitor.capacity.preemption.intra-queue-preemption.enabled": "true",
+    })
+    text = conf(
+        root__queues="a,b", root__a__queues="c,d", root__a__capacity="40", root__b__capacity="60",
+        root__a__c__capacity="50", root__a__d__capacity="50",
+        **{"root.a.intra-queue-preemption.disable_preemption": "true",
+           "root.a.d.intra-queue-preemption.disable_preemption": "false"},
+    )
+    converted = convert(text, site)
+    assert [queue(converted.scenario, "root." + name)["within"] for name in ("a.c", "a.d", "b")] == [
+        "never", "user-limit", "user-limit"]
+    check(converted.scenario)
 
 
 def test_queues_on_demand() -> None:

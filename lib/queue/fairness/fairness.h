@@ -155,7 +155,9 @@ struct gang__user_limit {
     const int64_t *total;     /* that there is */
     const int64_t *required;  /* the gang at hand; in YARN, the smallest allocation */
     const int64_t *dominant_used; /* of all users: see gang__user_limit_add() */
-    const int64_t *active_used;   /* by active users: those that want more than they have */
+    /* By active users: those that want more than they have. NULL: every user counts as active, and
+     * all that they use is `current`. */
+    const int64_t *active_used;
     int64_t active_weight; /* sum of the weights of the active users; 0: of none, counts as 1 */
     int64_t minimum;       /* what each user may have at least; millionths of the queue */
     int64_t factor;        /* of the guarantee, in millionths; negative: no such bound */
@@ -179,7 +181,11 @@ void gang__user_limit_add(int64_t *dominant_used, const int64_t *used, const int
  * With the minimum at 25 %: one user has all, two half each, three a third, four or more a
  * quarter. Where users have different dominant kinds, `consumed` is exact to 2^-58 of a unit
  * before rounding.
- * A user may start the gang if everything it then has is within `result`. */
+ * A user may start the gang if everything it then has is within `result`.
+ *
+ * For preemption inside a queue every user counts as active, and nothing is required: so the limits
+ * of all users together come to `current`, unless the minimum is more (YARN,
+ * UsersManager.getComputedResourceLimitForAllUsers()). */
 void gang__user_limit(const struct gang__user_limit *u, int64_t *result);
 
 #endif

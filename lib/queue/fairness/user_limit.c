@@ -37,8 +37,9 @@ static int64_t limit_of(const struct gang__user_limit *u, int k)
     int64_t consumed = consumed_of(u, k);
     int64_t current = consumed < queue ? queue : gang__add_sat(consumed, required);
     int64_t weight = u->active_weight > 0 ? u->active_weight : GANG_WHOLE;
+    int64_t active = u->active_used ? u->active_used[k] : current;
     int64_t by_active =
-        gang__add_sat(gang__mul_div_up(u->active_used[k], GANG_WHOLE, weight),
+        gang__add_sat(gang__mul_div_up(active, GANG_WHOLE, weight),
                       u->weight > 0 ? gang__mul_div_up(required, GANG_WHOLE, u->weight) : 0);
     int64_t by_minimum = gang__mul_div_up(current, u->minimum, GANG_WHOLE);
     int64_t bound = u->limit[k];

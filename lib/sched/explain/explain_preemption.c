@@ -11,7 +11,7 @@
 #include "sched/usage/usage.h"
 
 /* Entries for rules of queues that are not listed: there is one for each rule. */
-enum { RULES_OF_OTHERS = GANG_PROTECTED_COOLDOWN_JOB + 1 };
+enum { RULES_OF_OTHERS = GANG_PROTECTED_PREEMPTOR_USER_LIMIT + 1 };
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
@@ -89,19 +89,29 @@ static void list_queues(gang_sched *s, struct gang__preemption_answer *a,
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-/* The bound that a rule compares with; NULL: it compares no amounts. */
-static const int64_t *bound_of(const struct gang__protected *x)
+/* What a rule compares in a dimension: what is used, and the bound. False: it compares no
+ * amounts. */
+static bool compared(const struct gang__preemption_answer *a, const struct gang__protected *x,
+                     uint32_t d, int64_t *used, int64_t *bound)
 {
     switch (x->rule) {
     case GANG_PROTECTED_SHARE:
     case GANG_PROTECTED_PREEMPTOR_SHARE:
-        return x->queue->share;
+        *bound = x->queue->share[d];
+        break;
     case GANG_PROTECTED_GUARANTEE:
     case GANG_PROTECTED_PREEMPTOR_GUARANTEE:
-        return x->queue->guarantee;
+        *bound = x->queue->guarantee[d];
+        break;
+    case GANG_PROTECTED_PREEMPTOR_USER_LIMIT:
+        *bound = gang__users_limit_of(a->s, x->queue, a->user, d);
+        *used = a->user->used[d];
+        return *bound != INT64_MAX;
     default:
-        return NULL;
+        return false;
     }
+    *used = x->queue->used[d];
+    return x->queue->guarantee[d] != GANG__NO_BOUND;
 }
 
 /* Is `i` the better kind to show than `than` (-1: none): does the gang request more of all there
@@ -117,21 +127,19 @@ static bool shows_more(const struct gang__preemption_answer *a, uint32_t i, int3
 }
 
 /* The kind to show, a number of `take`: of those that the queue manages, and in which the
- * preemptor's queue would exceed its bound, if that is the rule. -1: the rule compares no
+ * preemptor's queue or user would exceed its bound, if that is the rule. -1: the rule compares no
  * amounts. */
 static int32_t dim_of(const struct gang__preemption_answer *a, const struct gang__protected *x)
 {
-    const int64_t *bound = bound_of(x);
-    bool exceeds =
-        x->rule == GANG_PROTECTED_PREEMPTOR_SHARE || x->rule == GANG_PROTECTED_PREEMPTOR_GUARANTEE;
+    bool exceeds = x->rule == GANG_PROTECTED_PREEMPTOR_SHARE ||
+                   x->rule == GANG_PROTECTED_PREEMPTOR_GUARANTEE ||
+                   x->rule == GANG_PROTECTED_PREEMPTOR_USER_LIMIT;
+    int64_t used, bound;
     int32_t best = -1;
-    for (uint32_t i = 0; bound && i < a->take_count; i++) {
-        uint32_t d = a->take[i].dim;
-        if (x->queue->guarantee[d] != GANG__NO_BOUND &&
-            (!exceeds || x->queue->used[d] + a->take[i].amount > bound[d]) &&
-            shows_more(a, i, best))
+    for (uint32_t i = 0; i < a->take_count; i++)
+        if (compared(a, x, a->take[i].dim, &used, &bound) &&
+            (!exceeds || used + a->take[i].amount > bound) && shows_more(a, i, best))
             best = (int32_t)i;
-    }
     return best;
 }
 
@@ -157,8 +165,7 @@ static void fill_entry(const struct gang__preemption_answer *a, const struct gan
         return;
     uint32_t d = a->take[i].dim;
     to->kind = a->s->queues->dim[d].kind;
-    to->used = x->queue->used[d];
-    to->bound = bound_of(x)[d];
+    (void)compared(a, x, d, &to->used, &to->bound);
     to->requested = a->take[i].amount;
 }
 
@@ -287,9 +294,14 @@ static gang_result fill(gang_sched *s, struct gang__job *job, struct gang__preem
     if (!gang__request_class_refresh(s, g->request_class))
         return GANG_ENOMEM;
     gang__order_refresh(s);
+    bool no_memory = s->no_memory;
+    s->no_memory = false;
     gang__preempt_look(s);
-    if (!make_amounts(s, g, a))
+    bool ok = !s->no_memory && make_amounts(s, g, a);
+    s->no_memory = no_memory;
+    if (!ok)
         return GANG_ENOMEM;
+    a->user = job->leaf_user;
     list_queues(s, a, job->leaf);
     a->shown.gang = (int32_t)g->index;
     a->shown.outcome = bar_of(s, g);

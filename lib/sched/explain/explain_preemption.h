@@ -25,7 +25,8 @@ struct gang__preemption_answer {
     struct gang__rule_entry rule[GANG_PREEMPTION_RULES];
     struct gang_preemption_amount *amount; /* of each queue, as many as `take` */
     char (*partition)[GANG_MAX_NAME + 1];  /* names of partitions, one for each of `take` */
-    struct gang__take take[GANG__DIMS];    /* what the gang that waits requests */
+    const struct gang__user *user;         /* of the gang that waits; NULL: users do not count */
+    struct gang__take take[GANG__DIMS];    /* what the gang requests */
     uint32_t take_count;
     char text[256], moves_text[128];
 };

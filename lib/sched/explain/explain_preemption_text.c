@@ -37,7 +37,9 @@ const char *gang__protected_word(int32_t rule)
                                        "preemptor-share",
                                        "preemptor-guarantee",
                                        "cooldown",
-                                       "cooldown-job"};
+                                       "cooldown-job",
+                                       "user-limit",
+                                       "preemptor-user-limit"};
     return word[rule];
 }
 
@@ -91,6 +93,22 @@ static void write_amounts(const struct gang__preemption_answer *a,
                                                           : "");
 }
 
+static void write_user_limit(const struct gang__preemption_answer *a,
+                             const struct gang_preemption_rule *r, char *text, size_t cap)
+{
+    if (r->kind < 0) {
+        snprintf(text, cap, "the user of the job would exceed its user limit in queue \"%s\"",
+                 name_of(a, r->bound_queue));
+        return;
+    }
+    struct amounts w = amounts_of(a, r);
+    snprintf(
+        text, cap,
+        "the user of the job would exceed its user limit of %s in queue \"%s\", %s %s used, the "
+        "job needs %s",
+        w.bound, name_of(a, r->bound_queue), w.used.s, w.are, w.requested.s);
+}
+
 static void write_until(const struct gang__preemption_answer *a,
                         const struct gang_preemption_rule *r, const char *what, char *text,
                         size_t cap)
@@ -123,6 +141,8 @@ static void write_why(const struct gang__preemption_answer *a, const struct gang
         [GANG_PROTECTED_STOPPING] = "they stop or move already, or others stop for them",
         [GANG_PROTECTED_SAME_JOB] = "they belong to the same job",
         [GANG_PROTECTED_RESERVATION] = "they run inside reservations",
+        [GANG_PROTECTED_USER_LIMIT] = "their users are not above their user limits, or would fall "
+                                      "below them",
     };
     switch (r->rule) {
     case GANG_PROTECTED_MIN_RUNTIME:
@@ -149,6 +169,9 @@ static void write_why(const struct gang__preemption_answer *a, const struct gang
     case GANG_PROTECTED_PREEMPTOR_SHARE:
     case GANG_PROTECTED_PREEMPTOR_GUARANTEE:
         write_amounts(a, r, text, cap);
+        break;
+    case GANG_PROTECTED_PREEMPTOR_USER_LIMIT:
+        write_user_limit(a, r, text, cap);
         break;
     default:
         snprintf(text, cap, "%s", plain[r->rule]);

@@ -48,7 +48,7 @@ static bool start_moved(gang_sched *s, const struct gang__stop *stop)
     struct gang__gang *g = stop->gang;
     if (g->job->held || gang__places_up(s, stop->to, stop->to_count) != GANG_OK ||
         !gang__request_class_refresh(s, g->request_class) ||
-        !gang__limits_allow(s, g, stop->to, stop->to_count) ||
+        !gang__limits_allow_promised(s, g, stop->to, stop->to_count) ||
         (stop->tasks && g->alloc != stop->alloc))
         return false;
     bool started = stop->tasks ? grow_at(s, g, stop->to, stop->to_count, GANG_REASON_MOVE)
@@ -76,7 +76,7 @@ static bool start_taker(gang_sched *s, struct gang__handover *handover)
     int32_t why;
     bool up = gang__places_up(s, handover->places, handover->place_count) == GANG_OK;
     if (!gang__request_class_refresh(s, g->request_class) ||
-        !gang__limits_allow(s, g, handover->places, handover->place_count))
+        !gang__limits_allow_promised(s, g, handover->places, handover->place_count))
         return false; /* queues changed meanwhile */
     if (handover->grow_group >= 0)
         return up && grow_at(s, g, handover->places, handover->place_count, GANG_REASON_NONE);

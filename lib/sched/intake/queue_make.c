@@ -35,6 +35,7 @@ static void free_users(gang_sched *s, struct gang__queue_state *q)
         while (q->users.bucket[b]) {
             struct gang__user *user = GANG__OF(struct gang__user, link, q->users.bucket[b]);
             gang__hash_remove(&q->users, &user->link);
+            gang__release(&s->mem, user->tentative);
             gang__release(&s->mem, user);
         }
     gang__hash_free(&q->users, &s->mem);
@@ -58,6 +59,7 @@ void gang__queue_free(gang_sched *s, struct gang__queue_state *q)
     gang__hash_free(&q->order.groups, &s->mem);
     gang__hash_free(&q->backfill.by_key, &s->mem);
     free_users(s, q);
+    gang__release(&s->mem, q->users_limit);
     gang__release(&s->mem, q->block);
     gang__release(&s->mem, q->past_use);
     if (q != &s->root)

@@ -11,7 +11,7 @@
 bool gang__queue_counts_users(const struct gang__queue *q)
 {
     return q->order == GANG_ORDER_FAIR || q->user_limit_percent || q->user_limit_factor_milli ||
-           q->max_running_per_user != GANG__NO_BOUND;
+           q->max_running_per_user != GANG__NO_BOUND || q->within == GANG_PREEMPT_USER_LIMIT;
 }
 
 static int64_t weight_of(const struct gang__queue *q, const char *name)

@@ -48,7 +48,7 @@ static bool take_first(struct gang__preemption *p, size_t count)
         s->preempt.victims->failed = true;
     while (s->preempt.victims->count < count && gang__victims_next(s, &v)) {
         s->steps++;
-        if (gang__preempt_may_take(p, v.g) == GANG__MAY &&
+        if (gang__preempt_may_take(p, &v) == GANG__MAY &&
             gang__cooldown_rule(s, &v, p->taker, NULL) == GANG_PROTECTED_NOT)
             (void)!gang__preempt_take(p, &v);
     }

@@ -11,21 +11,34 @@
 
 /* ---- tentative victims ----------------------------------------------------------------------- */
 
+int64_t gang__victim_tasks(const struct gang__victim *v, uint32_t group)
+{
+    const struct gang__gang *g = v->g;
+    if (!v->whole)
+        return v->group == group;
+    if (g->request_class->q->group_count == 1) /* the usual case: spare it two cache misses */
+        return g->tasks - g->victim.tentative_count;
+    return g->has[group] - g->victim.tentative_tasks[group];
+}
+
+/* So many tasks of a group leave the usage (times < 0) of the queues, or come back. Where users
+ * preempt by user limit, that of the user as well. */
+static void shift_tasks(const struct gang__gang *g, uint32_t group, int64_t times)
+{
+    gang__usage_shift(g->job->leaf, g->request_class, group, times);
+    if (g->job->leaf->q->within == GANG_PREEMPT_USER_LIMIT)
+        gang__user_usage_shift(g, group, times);
+}
+
 void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v, int64_t sign)
 {
-    struct gang__gang *g = v->g;
-    const struct gang__request_class *request_class = g->request_class;
+    const struct gang__gang *g = v->g;
     p->tasks -= sign * (v->whole ? g->tasks - g->victim.tentative_count : 1);
     if (!v->whole)
-        gang__usage_shift(g->job->leaf, request_class, v->group, sign);
-    else if (request_class->q->group_count ==
-             1) /* most gangs have one group: spare them two cache misses */
-        gang__usage_shift(g->job->leaf, request_class, 0,
-                          sign * (g->tasks - g->victim.tentative_count));
+        shift_tasks(g, v->group, sign);
     else
-        for (uint32_t group = 0; group < request_class->q->group_count; group++)
-            gang__usage_shift(g->job->leaf, request_class, group,
-                              sign * (g->has[group] - g->victim.tentative_tasks[group]));
+        for (uint32_t group = 0; group < g->request_class->q->group_count; group++)
+            shift_tasks(g, group, sign * gang__victim_tasks(v, group));
 }
 
 void gang__victim_count(const struct gang__victim *v, int64_t sign)

@@ -152,15 +152,16 @@ static bool try_once(struct gang__preemption *p, enum gang__preempt_mode mode, b
     return gang__preempt_end(p, found && gang__preempt_settle(p));
 }
 
-/* Victims in order, until the rules forbid more, may all lie on nodes where they are of no use. A
- * second try takes them on credit, by the usage before the attempt, and asks the rules of those
+/* Victims in order, until the rules forbid more, may all lie on nodes where they are of no use. (By
+ * priority the rules forbid the same gangs whatever was taken.) A second try takes them on credit, by the usage before the attempt, and asks the rules of those
  * that are left when all others were spared. One that they refuse is left out of the next try. */
 static bool attempt(struct gang__preemption *p, enum gang__preempt_mode mode)
 {
     p->barred_count = 0;
     if (try_once(p, mode, false))
         return true;
-    if ((!p->lacks_place && p->barred_count == 0) || mode == GANG__PREEMPT_WITHIN)
+    bool fixed = mode == GANG__PREEMPT_WITHIN && !gang__preempt_by_user_limit(p);
+    if ((!p->lacks_place && p->barred_count == 0) || fixed)
         return false;
     for (uint32_t tries = 0; tries <= p->barred_count && tries < GANG__MOST_BARRED; tries++)
         if (try_once(p, mode, true))

@@ -5,6 +5,7 @@
  *   preempt.c         which taker, which attempts in which order, one attempt from begin to end
  *   take_victims.c    taking victims until the taker has a place
  *   preempt_rules.c   which victims the rules let the taker take
+ *   user_rules.c      the same, of users above their user limit
  *   victims.c         which gangs may be preempted at all, and in which order
  *   dry_run.c         taking victims, and placing the taker, on a snapshot and in the usage
  *   spare.c           which victims stay after all
@@ -145,8 +146,9 @@ void gang__preempt_note_usage(struct gang__preemption *p);
 
 enum gang__may {
     GANG__MAY,
-    GANG__MAY_NOT, /* not from this one */
-    GANG__MAY_NONE /* nor from those of its leaf that follow it, while victims are taken */
+    GANG__MAY_NOT,   /* not from this one */
+    GANG__MAY_NEVER, /* nor when others have been taken */
+    GANG__MAY_NONE   /* nor from those of its leaf that follow it, while victims are taken */
 };
 
 /* Which rule protects a gang from the taker, and which queue's amounts or settings decide. */
@@ -156,13 +158,12 @@ struct gang__preempt_rule {
 };
 
 struct gang__preempt_rule gang__preempt_rule_of(const struct gang__preemption *p,
-                                                const struct gang__gang *victim);
-/* May the taker take from this gang? By that rule. */
+                                                const struct gang__victim *v);
+/* May the taker take this one? By that rule. */
 enum gang__may gang__preempt_may_take(const struct gang__preemption *p,
-                                      const struct gang__gang *victim);
-/* The rule alone (GANG_PROTECTED_*), for a gang of its own leaf. */
-int32_t gang__preempt_rule_in_leaf(const struct gang__preemption *p,
-                                   const struct gang__gang *victim);
+                                      const struct gang__victim *v);
+/* The rule alone (GANG_PROTECTED_*), for a victim of its own leaf. */
+int32_t gang__preempt_rule_in_leaf(const struct gang__preemption *p, const struct gang__victim *v);
 /* Is there as much as the taker asks for, wherever it is; and may its queues have it? */
 bool gang__preempt_amounts_suffice(const struct gang__preemption *p);
 bool gang__preempt_quota_suffices(const struct gang__preemption *p);
@@ -195,6 +196,20 @@ bool gang__preempt_breaks_guarantee(const struct gang__preemption *p,
 /* Not charged: do all limits let the taker start when the victims have stopped? */
 bool gang__preempt_may_start(const struct gang__preemption *p);
 
+/* ---- user_rules.c: GANG_PREEMPT_USER_LIMIT -------------------------------------------------- */
+
+static inline bool gang__preempt_by_user_limit(const struct gang__preemption *p)
+{
+    return p->taker->job->leaf->q->within == GANG_PREEMPT_USER_LIMIT;
+}
+
+/* Which rule protects this one, of another user of the taker's leaf (GANG_PROTECTED_*)? */
+int32_t gang__preempt_rule_of_user(const struct gang__preemption *p, const struct gang__victim *v);
+/* Would the taker's user keep to its limit, in each kind that the taker requests? */
+bool gang__preempt_keeps_user_limit(const struct gang__preemption *p);
+/* Is any user of the leaf above its limit in a kind that the taker requests? */
+bool gang__preempt_users_are_above(const struct gang__preemption *p);
+
 /* ---- victims.c: lowest priority, tasks above a minimum, newest first ------------------------- */
 
 /* Look through the leaf `mine` (own) and all others (others), from the first on. False: out of
@@ -220,7 +235,10 @@ int64_t gang__victim_min_runtime_end(const struct gang__gang *g);
 bool gang__preempt_take(struct gang__preemption *p, struct gang__victim *v);
 /* Is the task a tentative victim on its own? */
 bool gang__preempt_has_task(const gang_sched *s, const struct gang__gang *g, int64_t task);
-/* Its usage leaves (-1) its queues, or comes back (1); it is a tentative victim, or no more. */
+/* How many tasks of a group stop with the victim. */
+int64_t gang__victim_tasks(const struct gang__victim *v, uint32_t group);
+/* Its usage leaves (-1) its queues and its user, or comes back (1); it is a tentative victim, or no
+ * more. */
 void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v, int64_t sign);
 void gang__victim_count(const struct gang__victim *v, int64_t sign);
 /* What it holds leaves the snapshot, or comes back. */

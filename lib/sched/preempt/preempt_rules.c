@@ -147,13 +147,14 @@ static struct gang__preempt_rule rule_of_reclaim(const struct gang__preemption *
         over_share ? GANG_PROTECTED_PREEMPTOR_SHARE : GANG_PROTECTED_PREEMPTOR_GUARANTEE, a};
 }
 
-int32_t gang__preempt_rule_in_leaf(const struct gang__preemption *p,
-                                   const struct gang__gang *victim)
+int32_t gang__preempt_rule_in_leaf(const struct gang__preemption *p, const struct gang__victim *v)
 {
-    const struct gang__job *x = p->taker->job, *y = victim->job;
+    const struct gang__job *x = p->taker->job, *y = v->g->job;
     int32_t within = x->leaf->q->within;
     if (within == GANG_PREEMPT_NEVER)
         return GANG_PROTECTED_WITHIN_NEVER;
+    if (within == GANG_PREEMPT_USER_LIMIT && x->leaf_user != y->leaf_user)
+        return gang__preempt_rule_of_user(p, v);
     if (y->priority < x->priority ||
         (within == GANG_PREEMPT_LOWER_OR_NEWER && y->priority == x->priority && y->age > x->age))
         return GANG_PROTECTED_NOT;
@@ -161,8 +162,9 @@ int32_t gang__preempt_rule_in_leaf(const struct gang__preemption *p,
 }
 
 struct gang__preempt_rule gang__preempt_rule_of(const struct gang__preemption *p,
-                                                const struct gang__gang *victim)
+                                                const struct gang__victim *v)
 {
+    const struct gang__gang *victim = v->g;
     if (victim == p->taker || victim->job == p->taker->job)
         return (struct gang__preempt_rule){GANG_PROTECTED_SAME_JOB, NULL};
     if (victim->victim.tentative)
@@ -173,7 +175,7 @@ struct gang__preempt_rule gang__preempt_rule_of(const struct gang__preemption *p
         return takeable;
     if (victim->job->leaf != p->taker->job->leaf)
         return rule_of_reclaim(p, victim);
-    return (struct gang__preempt_rule){gang__preempt_rule_in_leaf(p, victim), p->taker->job->leaf};
+    return (struct gang__preempt_rule){gang__preempt_rule_in_leaf(p, v), p->taker->job->leaf};
 }
 
 /* Does the rule hold for all gangs of the leaf that follow this one in the order of victims? */
@@ -185,11 +187,14 @@ static bool holds_for_leaf(int32_t rule)
 }
 
 enum gang__may gang__preempt_may_take(const struct gang__preemption *p,
-                                      const struct gang__gang *victim)
+                                      const struct gang__victim *v)
 {
-    int32_t rule = gang__preempt_rule_of(p, victim).rule;
+    int32_t rule = gang__preempt_rule_of(p, v).rule;
     if (rule == GANG_PROTECTED_NOT)
         return GANG__MAY;
+    if (v->g->job->leaf == p->taker->job->leaf && gang__preempt_by_user_limit(p) &&
+        (rule == GANG_PROTECTED_USER_LIMIT || rule == GANG_PROTECTED_PRIORITY))
+        return GANG__MAY_NEVER;
     return holds_for_leaf(rule) ? GANG__MAY_NONE : GANG__MAY_NOT;
 }
 

@@ -52,7 +52,7 @@ static bool rules_allow(struct gang__preemption *p)
             gang__victim_put_back(p, &v->list[i]);
     for (size_t i = 0; i < v->count; i++)
         if (is_lost(&v->list[i])) {
-            if (ok && gang__preempt_may_take(p, v->list[i].g) != GANG__MAY)
+            if (ok && gang__preempt_may_take(p, &v->list[i]) != GANG__MAY)
                 ok = refuse(p, v->list[i].g);
             take_again(p, &v->list[i]);
         }

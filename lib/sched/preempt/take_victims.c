@@ -24,7 +24,7 @@ static bool is_barred(const struct gang__preemption *p, const struct gang__gang 
 
 static enum choice choose(struct gang__preemption *p, const struct gang__victim *v)
 {
-    enum gang__may may = gang__preempt_may_take(p, v->g);
+    enum gang__may may = gang__preempt_may_take(p, v);
     if (may == GANG__MAY_NONE)
         gang__victims_skip_leaf(p->s);
     if (may == GANG__MAY_NOT && !v->g->victim.tentative)

@@ -37,18 +37,33 @@ int32_t gang__preempt_bar(const gang_sched *s, const struct gang__gang *g, int32
                : GANG_PREEMPTION_REASON;
 }
 
+/* The first gang in the order of victims of a leaf; NULL: none runs. */
+static struct gang__gang *first_victim(const struct gang__queue_state *leaf)
+{
+    struct gang__set_link *link = gang__set_first(&leaf->victims);
+    return link ? GANG__OF(struct gang__gang, victim.link, link) : NULL;
+}
+
+/* May the taker find a victim in its leaf? By user limit a victim of lower priority may be of its
+ * own user. */
+static bool may_preempt_within(const struct gang__preemption *p)
+{
+    struct gang__victim first = {.g = first_victim(p->taker->job->leaf), .whole = true};
+    if (!first.g)
+        return false;
+    if (gang__preempt_by_user_limit(p))
+        return first.g->job->priority < p->taker->job->priority ||
+               (gang__preempt_users_are_above(p) && gang__preempt_keeps_user_limit(p));
+    return gang__preempt_rule_in_leaf(p, &first) == GANG_PROTECTED_NOT;
+}
+
 bool gang__preempt_may_succeed(gang_sched *s, struct gang__gang *g, int32_t why)
 {
-    struct gang__queue_state *leaf = g->job->leaf;
     struct gang__preemption p;
     gang__preempt_set_up(&p, s, g);
     if (s->opts.max_moves > 0 && why == GANG_WAIT_CAPACITY && gang__preempt_amounts_suffice(&p))
         return true;
-    struct gang__set_link *first = gang__set_first(&leaf->victims);
-    if (first && gang__preempt_rule_in_leaf(&p, GANG__OF(struct gang__gang, victim.link, first)) ==
-                     GANG_PROTECTED_NOT)
-        return true;
-    return may_reclaim(s, &p);
+    return may_preempt_within(&p) || may_reclaim(s, &p);
 }
 
 bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_class, int32_t why)
@@ -64,7 +79,7 @@ enum gang__worthwhile gang__preempt_is_worthwhile_in(gang_sched *s,
 {
     const struct gang__wait_class *root =
         GANG__OF(struct gang__wait_class, grouped.link, group->waiting.root);
-    struct gang__set_link *link = gang__set_first(&group->leaf->victims);
+    const struct gang__gang *first = first_victim(group->leaf);
     struct gang__preemption p;
     if (s->opts.no_preemption || group->never_preempts)
         return GANG__WORTHWHILE_NOT;
@@ -72,11 +87,10 @@ enum gang__worthwhile gang__preempt_is_worthwhile_in(gang_sched *s,
     if ((s->opts.max_moves > 0 && gang__preempt_amounts_suffice(&p)) || may_reclaim(s, &p))
         return GANG__WORTHWHILE_FOR_ALL;
     int32_t within = group->leaf->q->within;
-    const struct gang__job *victim =
-        link ? GANG__OF(struct gang__gang, victim.link, link)->job : NULL;
-    if (victim && within != GANG_PREEMPT_NEVER &&
-        (root->grouped.highest > victim->priority ||
-         (within == GANG_PREEMPT_LOWER_OR_NEWER && root->grouped.highest == victim->priority)))
+    if (first && within != GANG_PREEMPT_NEVER &&
+        (root->grouped.highest > first->job->priority ||
+         (within == GANG_PREEMPT_LOWER_OR_NEWER && root->grouped.highest == first->job->priority) ||
+         (within == GANG_PREEMPT_USER_LIMIT && gang__preempt_users_are_above(&p))))
         return GANG__WORTHWHILE_FOR_SOME;
     return GANG__WORTHWHILE_NOT;
 }
@@ -113,5 +127,6 @@ static void find_above_share(gang_sched *s)
 void gang__preempt_look(gang_sched *s)
 {
     find_above_share(s);
+    gang__users_limit_refresh(s);
     gang__victims_sort(s);
 }

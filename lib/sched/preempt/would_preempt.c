@@ -55,18 +55,30 @@ static void set_up(struct look *l, gang_sched *s, struct gang__gang *g)
     l->entitled = gang__preempt_is_entitled(&l->p);
 }
 
-static struct gang__preempt_rule rule_by_usage(const struct look *l,
-                                               const struct gang__gang *victim)
+/* By user limit it matters how much would stop: the whole gang, or else one task of some group. */
+static struct gang__preempt_rule rule_for_part(const struct look *l, struct gang__gang *victim)
+{
+    struct gang__victim v = {.g = victim, .whole = gang__may_preempt_whole(victim)};
+    struct gang__preempt_rule rule = gang__preempt_rule_of(&l->p, &v);
+    uint32_t groups = victim->victim.elastic ? gang__gang_request(victim)->group_count : 0;
+    v.whole = false;
+    for (; rule.rule == GANG_PROTECTED_USER_LIMIT && v.group < groups; v.group++)
+        if (gang__preempt_rule_of(&l->p, &v).rule != GANG_PROTECTED_USER_LIMIT)
+            rule = gang__preempt_rule_of(&l->p, &v);
+    return rule;
+}
+
+static struct gang__preempt_rule rule_by_usage(const struct look *l, struct gang__gang *victim)
 {
     const struct gang__queue_state *leaf = l->p.taker->job->leaf;
-    struct gang__preempt_rule rule = gang__preempt_rule_of(&l->p, victim);
+    struct gang__preempt_rule rule = rule_for_part(l, victim);
     if (rule.rule == GANG_PROTECTED_NOT && victim->job->leaf != leaf && !l->entitled)
         return (struct gang__preempt_rule){GANG_PROTECTED_PREEMPTOR_SHARE, leaf};
     return rule;
 }
 
 /* A taker with a choice of tasks may take the gang if it may with one of the choices. */
-static struct gang__preempt_rule rule_by_choices(struct look *l, const struct gang__gang *victim)
+static struct gang__preempt_rule rule_by_choices(struct look *l, struct gang__gang *victim)
 {
     gang_sched *s = l->p.s;
     struct gang__gang *taker = l->p.taker;

@@ -11,14 +11,25 @@
 struct gang__user {
     struct gang__hash_link link;
     char *name;
-    int64_t weight;         /* millionths */
-    int64_t running;        /* jobs */
-    int64_t promised;       /* jobs about to start: gangs are stopping for them */
-    int64_t waiting;        /* jobs that could run */
-    int64_t *used;          /* dims */
+    int64_t weight;   /* millionths */
+    int64_t running;  /* jobs */
+    int64_t promised; /* jobs about to start: gangs are stopping for them */
+    int64_t waiting;  /* jobs that could run */
+    int64_t *used;    /* dims */
+    /* What tentative victims of an attempt had of each kind (GANG_MAX_KINDS), which `used` lacks
+     * meanwhile; NULL: the leaf does not preempt by user limit. */
+    int64_t *tentative;
     struct gang__ratio key; /* dominant share for the user's weight: the place in order */
     /* Its classes that move with the key: READY ones, and those that wait in their group. */
     struct gang__wait_class *ready, *grouped;
+};
+
+/* The user limit in preemption, of a leaf with GANG_PREEMPT_USER_LIMIT, as things were when
+ * preemption was looked at last (owner: usage/users_limit.c). */
+struct gang__users_limit {
+    uint32_t kinds;                /* that have a limit, as a mask */
+    uint32_t above;                /* those of which some user has more than its limit */
+    int64_t limit[GANG_MAX_KINDS]; /* of a user of weight 1 */
 };
 
 /* What decides the order among siblings; made when a queue enters its parent's order. */
@@ -77,8 +88,9 @@ struct gang__queue_state {
     gang__a64 waiting;
     int64_t
         idle_since_ns; /* a leaf that was made on demand, without jobs; INT64_MAX: it has some */
-    struct gang__hash_table users;       /* of a leaf */
-    struct gang__queue_state *next_gone; /* in gang__submit_view.gone */
+    struct gang__hash_table users;         /* of a leaf */
+    struct gang__users_limit *users_limit; /* of a leaf; NULL: not needed yet */
+    struct gang__queue_state *next_gone;   /* in gang__submit_view.gone */
 
     struct gang__queue_order order;
     struct gang__wait_class *bounded; /* of a leaf: classes whose demand may not count */

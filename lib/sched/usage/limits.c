@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "queue/fairness/fairness.h"
 #include "sched/record/state.h"
-#include "sched/usage/usage.h"
+#include "sched/usage/usage_in.h"
 
 static struct gang__queue_state *too_many_run(struct gang__gang *g, int32_t *why)
 {
@@ -25,6 +24,26 @@ static struct gang__queue_state *too_many_run(struct gang__gang *g, int32_t *why
                                                                                   : NULL;
 }
 
+uint32_t gang__user_limit_kinds(const gang_sched *s, const struct gang__queue_state *leaf)
+{
+    uint32_t kinds = 0, count = gang__load(&s->cluster->nodes.kind_count);
+    if (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli)
+        return 0;
+    for (uint32_t k = 0; k < count; k++)
+        kinds |= leaf->guarantee[k] != GANG__NO_BOUND && !s->excluded[k] ? UINT32_C(1) << k : 0;
+    return kinds;
+}
+
+void gang__user_limit_settings(const struct gang__queue_state *leaf, struct gang__user_limit *to)
+{
+    int64_t percent = leaf->q->user_limit_percent ? leaf->q->user_limit_percent : 100;
+    int64_t factor = leaf->q->user_limit_factor_milli;
+    to->minimum = percent * (GANG_WHOLE / 100);
+    to->factor = factor ? factor * 1000 : -1;
+    to->guarantee = leaf->guarantee;
+    to->limit = leaf->limit;
+}
+
 /* YARN's user limit, over all kinds, with the whole gang. */
 bool gang__user_limits(gang_sched *s, const struct gang__gang *g, const int64_t *gang,
                        int64_t *limit)
@@ -32,12 +51,10 @@ bool gang__user_limits(gang_sched *s, const struct gang__gang *g, const int64_t 
     const struct gang__queue_state *leaf = g->job->leaf;
     const struct gang__user *user = g->job->leaf_user;
     int64_t dominant[GANG_MAX_KINDS] = {0}, active[GANG_MAX_KINDS] = {0}, weights = 0;
-    uint32_t kinds = 0;
     if (!user || (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli))
         return false;
     uint32_t count = gang__load(&s->cluster->nodes.kind_count);
-    for (uint32_t k = 0; k < count; k++)
-        kinds |= leaf->guarantee[k] != GANG__NO_BOUND && !s->excluded[k] ? UINT32_C(1) << k : 0;
+    uint32_t kinds = gang__user_limit_kinds(s, leaf);
     for (size_t b = 0; b < leaf->users.cap; b++)
         for (struct gang__hash_link *n = leaf->users.bucket[b]; n; n = n->next) {
             const struct gang__user *other = GANG__OF(struct gang__user, link, n);
@@ -54,20 +71,14 @@ bool gang__user_limits(gang_sched *s, const struct gang__gang *g, const int64_t 
         if (leaf->guarantee[k] != GANG__NO_BOUND && nth > active[k])
             active[k] = nth;
     }
-    int64_t percent = leaf->q->user_limit_percent ? leaf->q->user_limit_percent : 100;
-    int64_t factor =
-        leaf->q->user_limit_factor_milli ? leaf->q->user_limit_factor_milli * 1000 : -1;
-    struct gang__user_limit in = {kinds,
-                                  leaf->guarantee,
-                                  leaf->limit,
-                                  s->total,
-                                  gang,
-                                  dominant,
-                                  active,
-                                  weights,
-                                  percent * (GANG_WHOLE / 100),
-                                  factor,
-                                  user->weight};
+    struct gang__user_limit in = {.kinds = kinds,
+                                  .total = s->total,
+                                  .required = gang,
+                                  .dominant_used = dominant,
+                                  .active_used = active,
+                                  .active_weight = weights,
+                                  .weight = user->weight};
+    gang__user_limit_settings(leaf, &in);
     gang__user_limit(&in, limit);
     return !gang__keeps_limit(user->used, gang, limit, kinds);
 }
@@ -92,14 +103,20 @@ uint32_t gang__places_take(gang_sched *s, const struct gang__gang *g,
     return gang__takes_sum(s, g->request_class, s->by_group, take);
 }
 
+static struct gang__queue_state *refused_by_queue(gang_sched *s, struct gang__gang *g,
+                                                  const struct gang__take *take, uint32_t count,
+                                                  bool fixed, struct gang__refusal *refusal)
+{
+    struct gang__queue_state *by = too_many_run(g, &refusal->why);
+    return by ? by : gang__usage_refuse(s, g->job->leaf, take, count, fixed, refusal);
+}
+
 /* The queue that refuses these amounts; NULL: none. */
 struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *g,
                                               const struct gang__take *take, uint32_t count,
                                               bool fixed, struct gang__refusal *refusal)
 {
-    struct gang__queue_state *by = too_many_run(g, &refusal->why);
-    if (!by)
-        by = gang__usage_refuse(s, g->job->leaf, take, count, fixed, refusal);
+    struct gang__queue_state *by = refused_by_queue(s, g, take, count, fixed, refusal);
     if (!by && g->job->leaf_user && beyond_user_limit(s, g, take, count)) {
         refusal->why = GANG_WAIT_USER_LIMIT;
         by = g->job->leaf;
@@ -107,12 +124,14 @@ struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *
     return by;
 }
 
-bool gang__limits_allow(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
-                        int64_t count)
+/* The user limit was asked when the gangs that have stopped were chosen. It follows what all users
+ * of the leaf use: were it asked again, gangs might have stopped in vain. */
+bool gang__limits_allow_promised(gang_sched *s, struct gang__gang *g,
+                                 const struct gang_placement *places, int64_t count)
 {
     struct gang__refusal refusal = {0, 0};
     struct gang__take take[GANG__DIMS];
     bool fixed = gang__gang_is_fixed(g, g->alloc != GANG_ID_NONE);
     uint32_t dims = gang__places_take(s, g, places, count, take);
-    return !gang__limits_refuse(s, g, take, dims, fixed, &refusal);
+    return !refused_by_queue(s, g, take, dims, fixed, &refusal);
 }

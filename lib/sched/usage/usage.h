@@ -128,14 +128,29 @@ struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *
                                               const struct gang__take *take, uint32_t count,
                                               bool fixed, struct gang__refusal *refusal);
 
-/* Do queues and users allow the gang what it gets at these places, when it starts or grows? */
-bool gang__limits_allow(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
-                        int64_t count);
+/* Do the queues allow the gang these places, which it was promised when others were asked to stop,
+ * or when it was itself, to move? */
+bool gang__limits_allow_promised(gang_sched *s, struct gang__gang *g,
+                                 const struct gang_placement *places, int64_t count);
 
 /* YARN's user limit for the gang's user, by kind; `gang`: the amounts that the gang asks for.
  * True: they exceed the limit. False, with `limit` unset, also if the leaf has no user limit. */
 bool gang__user_limits(gang_sched *s, const struct gang__gang *g, const int64_t *gang,
                        int64_t *limit);
+
+/* ---- users_limit.c: the user limit in preemption (GANG_PREEMPT_USER_LIMIT) ---- */
+
+/* Computes the limits of the users of all such leaves, by the usage as it is. O(their users). Out
+ * of memory: no user of that leaf is above its limit, and the run fails. */
+void gang__users_limit_refresh(gang_sched *s);
+
+/* The limit of a user of the leaf, in a dimension; INT64_MAX: none. */
+int64_t gang__users_limit_of(const gang_sched *s, const struct gang__queue_state *leaf,
+                             const struct gang__user *user, uint32_t dim);
+
+/* Tasks of a group leave the usage of the gang's user (times < 0), or come back (> 0), in the trial
+ * of an attempt to preempt. */
+void gang__user_usage_shift(const struct gang__gang *g, uint32_t group, int64_t times);
 
 /* ---- choices.c ---- */
 

@@ -3,7 +3,13 @@
 #ifndef GANG__SCHED_USAGE_IN_H
 #define GANG__SCHED_USAGE_IN_H
 
+#include "queue/fairness/fairness.h"
 #include "sched/usage/usage.h"
+
+/* The kinds that the user limit of a leaf counts, as a mask; 0: it has no user limit. Its minimum,
+ * factor, guarantee and limit, as gang__user_limit() takes them. */
+uint32_t gang__user_limit_kinds(const gang_sched *s, const struct gang__queue_state *leaf);
+void gang__user_limit_settings(const struct gang__queue_state *leaf, struct gang__user_limit *to);
 
 /* Milli-GPUs that the asked memory of one device comes to. Maximum: on the smallest device that
  * has so much; minimum: on the largest device. 1000: no device has so much. */

@@ -43,7 +43,9 @@ Hadoop                                          scenario
 a leaf ``root.default``                         ``default_queue``
 ``...scheduler.monitor.enable``                 not true: ``reclaim: never`` and ``within: never``
 ``...preemption.max_wait_before_kill`` (15 s)   ``grace_s`` of the root
-``...intra-queue-preemption.enabled``           ``within: lower``
+``...intra-queue-preemption.enabled``           ``within: user-limit``, or ``lower`` with
+                                                ``...preemption-order-policy`` priority_first
+``P intra-queue-preemption.disable_preemption`` ``within: never`` of the leaves below
 ==============================================  ====================================================
 
 All kinds count, whatever ``resource-calculator`` says, because a guarantee of GPUs must be
@@ -70,7 +72,6 @@ NO_COUNTERPART = {
     "maximum-allocation": "only nodes and limits bound tasks",
     "default-application-priority": "jobs state their priority, or have 0",
     "default-node-label-expression": "tasks name their partition",
-    "intra-queue-preemption.disable_preemption": "'within' is set from the setting for all queues",
     "node-locality-delay": "jobs name levels, and wait by policy",
     "rack-locality-additional-delay": "jobs name levels, and wait by policy",
     "lazy-preemption-enabled": "preemption always makes capacity for a job that starts",
@@ -100,11 +101,8 @@ class _Converter(QueueMembers):
             enabled = False
         intra = PREEMPTION + "intra-queue-preemption.enabled"
         within = enabled and boolean(self.conf.place(intra), self.conf.get(intra) or "false")
-        order = PREEMPTION + "intra-queue-preemption.preemption-order-policy"
-        if within and (self.conf.get(order) or "userlimit_first") != "priority_first":
-            self.report.warn(
-                self.conf.place(order), "userlimit_first: jobs only preempt jobs of lower priority"
-            )
+        order = self.conf.get(PREEMPTION + "intra-queue-preemption.preemption-order-policy")
+        rule = "lower" if order == "priority_first" else "user-limit"
         if enabled:
             wait = PREEMPTION + "max_wait_before_kill"
             self.root.json["grace_s"] = seconds(
@@ -115,7 +113,9 @@ class _Converter(QueueMembers):
             if queue.children:
                 continue
             into = queue.json.get("child", queue.json)
-            into["within"] = "lower" if within else "never"
+            text, place = self.inherited(queue, "intra-queue-preemption.disable_preemption")
+            spared = text is not None and boolean(place, text)
+            into["within"] = rule if within and not spared else "never"
             into["reclaim"] = "any" if enabled else "never"
             text, place = self.inherited(queue, "disable_preemption")
             if text is not None and boolean(place, text) and enabled:
