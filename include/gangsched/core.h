@@ -249,6 +249,8 @@ GANG_API gang_result gang_kind_get(gang_cluster *cluster, int32_t kind, struct g
  *   - A node in lending partitions serves requests that name one of those like any other node.
  *     Other requests get it only if no other allowed node has free capacity, even a node of a less
  *     preferred GPU model, or one with GPUs for tasks without.
+ *   - A scheduler (sched.h) gives nodes back: a job that names an exclusive or lending partition
+ *     may preempt jobs of other queues that borrow its nodes, see gang_queue_spec.reclaim.
  * A refusal that the mode causes has GANG_CONSTRAINT_PARTITION, and is GANG_ENEVER as long as the
  * mode lasts.
  * @param name 1..GANG_MAX_NAME bytes; it may have no nodes yet. A name ever used here, by a node or

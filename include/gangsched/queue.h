@@ -200,7 +200,11 @@ struct gang_queue_spec {
     size_t weight_count;
     int64_t priority; /**< default 100; higher first */
     int32_t within;   /**< GANG_PREEMPT_*: which jobs of its own queue a job may preempt */
-    int32_t reclaim;  /**< GANG_PREEMPT_*: which jobs of other queues it may preempt */
+    /** GANG_PREEMPT_*: which jobs of other queues it may preempt. A job that names an exclusive or
+     *  lending partition takes first what runs on nodes of that partition without naming it, even
+     *  if the other queue keeps to its guarantee, as long as its own queue stays inside its
+     *  guarantee with the job (YARN's non-exclusive labels). What fits elsewhere is moved there. */
+    int32_t reclaim;
     const struct gang_cell_spec *cells;
     size_t cell_count;
     int32_t state;        /**< GANG_QUEUE_* */

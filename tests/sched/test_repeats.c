@@ -29,6 +29,7 @@ static uint64_t world;
 static gang_job_id owed[JOBS * JOBS]; /* somebody was stopped for these: they must start */
 static size_t owed_count;
 static int64_t stops, moves, starts; /* of all worlds */
+static bool lends;                   /* some nodes are lent by a partition */
 
 static int index_of(gang_job_id id)
 {
@@ -105,7 +106,11 @@ static void open_cluster(void)
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     struct gang_host_ops ops = host_table();
     struct gang_error error = GANG_ERROR_INIT;
+    static const char *partition = "own";
     host_open_cluster(&h, 0, 0);
+    lends = below(2);
+    if (lends)
+        MUST(gang_partition_set(h.stage.w, partition, GANG_PARTITION_LENDING));
     for (int64_t i = 0, n = 2 + below(4); i < n; i++) {
         char name[16];
         snprintf(name, sizeof(name), "n%d", (int)i);
@@ -113,7 +118,9 @@ static void open_cluster(void)
                           .cpu = 8000,
                           .memory = 64 * GIB,
                           .gpus = 1 + (size_t)below(4),
-                          .model = below(2) ? "a" : "b"};
+                          .model = below(2) ? "a" : "b",
+                          .partitions = &partition,
+                          .partition_count = lends && i % 2 == 0};
         stage_add(&h.stage, &box);
     }
     opts.mem = &h.stage.mem.mem;
@@ -125,13 +132,16 @@ static void open_cluster(void)
 static void open_queues(void)
 {
     static const char *const name[QUEUES] = {"q0", "q1", "q2", "q3"};
+    static const int32_t within[] = {GANG_PREEMPT_NEVER, GANG_PREEMPT_LOWER,
+                                     GANG_PREEMPT_USER_LIMIT, GANG_PREEMPT_USER_LIMIT};
     struct gang_queue_spec q[QUEUES];
     struct gang_quota guaranteed[QUEUES];
     for (int i = 0; i < QUEUES; i++) {
         q[i] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
         q[i].name = name[i];
         q[i].weight = (double)(1 + below(3));
-        q[i].within = below(2) ? GANG_PREEMPT_LOWER : GANG_PREEMPT_NEVER;
+        q[i].within = within[below(4)];
+        q[i].user_limit_percent = q[i].within == GANG_PREEMPT_USER_LIMIT ? 10 + below(50) : 0;
         q[i].min_runtime_ns = min_runtime_ns[i] = below(3) ? 0 : below(1800) * SECOND;
         guaranteed[i] = (struct gang_quota){"gpu", below(4) * 1000, NULL, 0, 0};
         if (below(2)) {
@@ -157,14 +167,17 @@ static void submit(struct job *j)
     static const char *const name[QUEUES] = {"q0", "q1", "q2", "q3"};
     struct gang_group_spec g = group_of(1 + below(4), 100, 1000 * (1 + below(3)));
     g.min = below(3) ? g.count : 1;
-    static const char *const model[] = {"a", "b"};
+    static const char *const model[] = {"a", "b"}, *const user[] = {"x", "y", "z"};
     if (below(3) == 0) {
         g.gpu_models = &model[below(2)];
         g.gpu_model_count = 1;
     }
+    if (lends && below(3) == 0)
+        g.partition = "own";
     struct gang_job_spec spec = host_job(&g, 1);
     struct gang_error error = GANG_ERROR_INIT;
     spec.queue = name[j->queue];
+    spec.user = user[below(3)];
     spec.priority = below(3) * 50;
     gang_result r = gang_job_submit(h.s, &spec, &j->id, &error);
     ck_assert_msg(r == GANG_OK || r == GANG_ENEVER, "%s: %s", error.path, error.text);

@@ -55,7 +55,7 @@ struct access {
     bool barred, lent;
 };
 
-static struct access access_to(const struct gang__plan *p, const struct gang__group *g,
+static struct access access_to(const struct gang__modes *modes, const struct gang__group *g,
                                const struct gang__node *node)
 {
     const struct gang__tags *tags = node->tags;
@@ -63,8 +63,7 @@ static struct access access_to(const struct gang__plan *p, const struct gang__gr
     bool key = false, owner = false; /* of an exclusive one, of a lending one */
     for (size_t i = 0; tags && i < tags->partition_count; i++) {
         const struct gang__partition *x = tags->partitions[i];
-        int32_t mode =
-            p->tier.modes ? gang__mode_of(p->tier.modes, x) : (int32_t)GANG_PARTITION_SHARED;
+        int32_t mode = modes ? gang__mode_of(modes, x) : (int32_t)GANG_PARTITION_SHARED;
         bool own = x == g->partition;
         a.named = a.named || own;
         a.barred = a.barred || mode == GANG_PARTITION_EXCLUSIVE;
@@ -77,6 +76,44 @@ static struct access access_to(const struct gang__plan *p, const struct gang__gr
     return a;
 }
 
+static bool owns(const struct gang__modes *modes, const struct gang__group *g)
+{
+    return g->partition && gang__mode_of(modes, g->partition) != GANG_PARTITION_SHARED;
+}
+
+bool gang__request_owns(gang_cluster *c, const gang_request *q)
+{
+    bool some = false;
+    for (uint32_t g = 0; g < q->group_count; g++) /* mostly none names a partition */
+        some = some || q->group[g].partition;
+    if (!some)
+        return false;
+    gang__rcu_enter();
+    const struct gang__modes *modes = gang__modes_now(c);
+    some = false;
+    for (uint32_t g = 0; modes && g < q->group_count; g++)
+        some = some || owns(modes, &q->group[g]);
+    gang__rcu_leave();
+    return some;
+}
+
+bool gang__node_is_borrowed(gang_cluster *c, const gang_request *q, const struct gang__group *by,
+                            gang_node_id id)
+{
+    bool some = false;
+    gang__rcu_enter();
+    const struct gang__modes *modes = gang__modes_now(c);
+    const struct gang__node *node = gang__node_of(c, id);
+    for (uint32_t g = 0; modes && node && g < q->group_count; g++)
+        some = some || (owns(modes, &q->group[g]) && access_to(modes, &q->group[g], node).named);
+    if (some) {
+        struct access a = access_to(modes, by, node);
+        some = a.barred || a.lent;
+    }
+    gang__rcu_leave();
+    return some;
+}
+
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 bool gang__node_matches(const struct gang__plan *p, const struct gang__group *g,
@@ -87,7 +124,7 @@ bool gang__node_matches(const struct gang__plan *p, const struct gang__group *g,
     misfit->kind = -1;
     misfit->why = GANG_CONSTRAINT_PARTITION;
     if (g->partition || p->tier.modes) {
-        struct access a = access_to(p, g, node);
+        struct access a = access_to(p->tier.modes, g, node);
         if (a.barred || (g->partition && !a.named))
             return false;
     }
@@ -116,7 +153,7 @@ bool gang__node_in_tier(const struct gang__plan *p, const struct gang__group *g,
                         bool best)
 {
     uint32_t inner = tier % t.inner;
-    if (t.lends && access_to(p, g, node).lent != (tier >= t.inner))
+    if (t.lends && access_to(p->tier.modes, g, node).lent != (tier >= t.inner))
         return false;
     if (t.inner == 1)
         return true;
@@ -154,7 +191,7 @@ bool gang__node_within_limit(const struct gang__plan *p, const struct gang__grou
     if (p->tier.limit == UINT32_MAX)
         return true;
     struct gang__tiers t = gang__tiers_of(p, g);
-    uint32_t tier = t.lends && access_to(p, g, node).lent ? t.inner : 0;
+    uint32_t tier = t.lends && access_to(p->tier.modes, g, node).lent ? t.inner : 0;
     if (g->models_ranked)
         tier += (uint32_t)first_model(g, node, 0);
     else if (t.inner > 1)

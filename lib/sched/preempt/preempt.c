@@ -2,8 +2,9 @@
 /* Preemption: which gangs are preempted so that a blocked gang, the *taker*, starts.
  *
  * Attempts follow each other until one is committed: others only move (consolidation); the taker
- * reclaims from other queues; it preempts in its own leaf; it does both. Each is a dry run on a
- * snapshot of the cluster and on the usage of the queues, in a trial that is dropped if it fails:
+ * takes back what other queues borrow of its partition; it reclaims from other queues; it preempts
+ * in its own leaf; it does both. Each is a dry run on a snapshot of the cluster and on the usage of
+ * the queues, in a trial that is dropped if it fails:
  *
  *   1. Take victims in their order, as far as the rules let the taker take them, until it keeps to
  *      the limits of its queues and has a place. The place is looked for when the amounts suffice,
@@ -86,6 +87,8 @@ bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mod
     p->fair = p->again = false;
     p->before = NULL;
     s->preempt.victims->count = 0;
+    s->preempt.victims->owner =
+        mode == GANG__PREEMPT_BORROWED ? gang__gang_request(p->taker) : NULL;
     if (!p->looked && gang_snapshot_take(s->worker, s->preempt.base) != GANG_OK)
         s->preempt.victims->failed = true;
     p->looked = true;
@@ -141,7 +144,8 @@ static bool try_once(struct gang__preemption *p, enum gang__preempt_mode mode, b
     if (on_credit)
         gang__preempt_note_usage(p);
     bool own = mode == GANG__PREEMPT_WITHIN || mode == GANG__PREEMPT_BOTH;
-    bool found = gang__preempt_take_until_placed(p, own, mode == GANG__PREEMPT_RECLAIM);
+    bool others = mode == GANG__PREEMPT_RECLAIM || mode == GANG__PREEMPT_BORROWED;
+    bool found = gang__preempt_take_until_placed(p, own, others);
     if (!found && mode == GANG__PREEMPT_BOTH && gang__preempt_is_entitled(p))
         found = gang__preempt_take_until_placed(p, false, true);
     size_t count = p->s->preempt.victims->count;
@@ -153,8 +157,9 @@ static bool try_once(struct gang__preemption *p, enum gang__preempt_mode mode, b
 }
 
 /* Victims in order, until the rules forbid more, may all lie on nodes where they are of no use. (By
- * priority the rules forbid the same gangs whatever was taken.) A second try takes them on credit, by the usage before the attempt, and asks the rules of those
- * that are left when all others were spared. One that they refuse is left out of the next try. */
+ * priority the rules forbid the same gangs whatever was taken.) A second try takes them on credit,
+ * by the usage before the attempt, and asks the rules of those that are left when all others were
+ * spared. One that they refuse is left out of the next try. */
 static bool attempt(struct gang__preemption *p, enum gang__preempt_mode mode)
 {
     p->barred_count = 0;
@@ -177,6 +182,7 @@ void gang__preempt_set_up(struct gang__preemption *p, gang_sched *s, struct gang
     p->s = s;
     p->taker = g;
     p->take = gang__gang_next_demand(g, &p->count);
+    p->owns_nodes = gang__preempt_owns_nodes(p);
     p->grow_group = -1;
     if (g->alloc != GANG_ID_NONE) {
         p->grow_group = 0;
@@ -206,7 +212,10 @@ static bool try_attempts(struct gang__preemption *p)
     bool reclaims = q->reclaim != GANG_PREEMPT_NEVER, preempts = q->within != GANG_PREEMPT_NEVER;
     if (gang__preempt_moves_bar(p) == GANG_MOVES_TRIED && gang__preempt_consolidate(p))
         return true;
-    if (reclaims && gang__preempt_is_entitled(p) && attempt(p, GANG__PREEMPT_RECLAIM))
+    bool entitled = reclaims && gang__preempt_is_entitled(p);
+    if (entitled && p->owns_nodes && attempt(p, GANG__PREEMPT_BORROWED))
+        return true;
+    if (entitled && attempt(p, GANG__PREEMPT_RECLAIM))
         return true;
     if (preempts && attempt(p, GANG__PREEMPT_WITHIN))
         return true;
@@ -253,8 +262,10 @@ bool gang__preempt_ready(gang_sched *s)
 {
     if (!s->preempt.victims)
         s->preempt.victims = gang__zalloc(&s->mem, 1, sizeof(*s->preempt.victims));
-    if (s->preempt.victims)
+    if (s->preempt.victims) {
         s->preempt.victims->failed = false;
+        s->preempt.victims->owner = NULL;
+    }
     return s->preempt.victims != NULL;
 }
 

@@ -6,6 +6,7 @@
  *   take_victims.c    taking victims until the taker has a place
  *   preempt_rules.c   which victims the rules let the taker take
  *   user_rules.c      the same, of users above their user limit
+ *   borrowers.c       which victims borrow nodes of the taker's partition
  *   victims.c         which gangs may be preempted at all, and in which order
  *   dry_run.c         taking victims, and placing the taker, on a snapshot and in the usage
  *   spare.c           which victims stay after all
@@ -24,9 +25,10 @@
 
 /* Which gangs are victims of an attempt. */
 enum gang__preempt_mode {
-    GANG__PREEMPT_MOVE,    /* consolidation */
-    GANG__PREEMPT_RECLAIM, /* from other queues */
-    GANG__PREEMPT_WITHIN,  /* in the leaf of the taker */
+    GANG__PREEMPT_MOVE,     /* consolidation */
+    GANG__PREEMPT_BORROWED, /* from other queues, what they borrow of partitions */
+    GANG__PREEMPT_RECLAIM,  /* from other queues */
+    GANG__PREEMPT_WITHIN,   /* in the leaf of the taker */
     /* first in its leaf, then in others: with less of its own, the leaf may be entitled to more */
     GANG__PREEMPT_BOTH
 };
@@ -63,6 +65,8 @@ struct gang__victims {
     bool given;  /* the first cursor's victim was returned: step it before the next one, */
     bool passed; /* or drop it */
     bool failed; /* memory was short: the attempt is given up */
+    /* Of elastic gangs, only tasks that borrow nodes from this request are victims. NULL: all. */
+    const gang_request *owner;
 };
 
 enum { GANG__VICTIMS_AHEAD = 16 };
@@ -99,6 +103,7 @@ struct gang__preemption {
     bool charged;                          /* the queues of the taker count its request already */
     bool again;                            /* some of the candidates are victims already */
     bool looked;                           /* sched.preempt.base is the cluster as it is */
+    bool owns_nodes;                       /* the taker names an exclusive or lending partition */
     bool pretext; /* a victim of the taker's branch would start again beside the taker */
     /* Tries on credit: victims that the rules forbade to take in an earlier one. */
     struct gang__gang *barred[GANG__MOST_BARRED];
@@ -209,6 +214,13 @@ int32_t gang__preempt_rule_of_user(const struct gang__preemption *p, const struc
 bool gang__preempt_keeps_user_limit(const struct gang__preemption *p);
 /* Is any user of the leaf above its limit in a kind that the taker requests? */
 bool gang__preempt_users_are_above(const struct gang__preemption *p);
+
+/* ---- borrowers.c ----------------------------------------------------------------------------- */
+
+/* Does the taker name an exclusive or lending partition? */
+bool gang__preempt_owns_nodes(const struct gang__preemption *p);
+/* Does the gang, or the task, use nodes of that partition, which are for jobs that name it? */
+bool gang__preempt_is_borrower(const struct gang__preemption *p, const struct gang__victim *v);
 
 /* ---- victims.c: lowest priority, tasks above a minimum, newest first ------------------------- */
 

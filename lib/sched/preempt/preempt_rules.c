@@ -118,18 +118,23 @@ static bool has_no_guarantee(const struct gang__preemption *p, const struct gang
     return false;
 }
 
-/* Reclaim: a taker inside its fair share may take from a giver above its share; a taker inside its
- * guarantee may take from a giver above its guarantee. Taking only empties the giver and, in the
- * same branch, the taker: GANG__MAY_NONE stays true while victims are taken. */
+/* Reclaim: a taker inside its guarantee may take what others borrow of its partition. A taker
+ * inside its fair share may take from a giver above its share; a taker inside its guarantee may
+ * take from a giver above its guarantee. Taking only empties the giver and, in the same branch, the
+ * taker: GANG__MAY_NONE stays true while victims are taken. */
 static struct gang__preempt_rule rule_of_reclaim(const struct gang__preemption *p,
-                                                 const struct gang__gang *victim)
+                                                 const struct gang__victim *v)
 {
+    const struct gang__gang *victim = v->g;
     struct gang__queue_state *a, *b, *leaf = p->taker->job->leaf;
     if (leaf->q->reclaim == GANG_PREEMPT_NEVER)
         return (struct gang__preempt_rule){GANG_PROTECTED_RECLAIM_NEVER, leaf};
     if (leaf->q->reclaim == GANG_PREEMPT_LOWER && victim->job->priority >= p->taker->job->priority)
         return (struct gang__preempt_rule){GANG_PROTECTED_PRIORITY, leaf};
     branches_of(leaf, victim->job->leaf, &a, &b);
+    if (p->owns_nodes && gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count) &&
+        gang__preempt_is_borrower(p, v))
+        return takeable;
     struct gang__preempt_rule rule = rule_below_giver(p, victim->job->leaf, b);
     if (rule.rule != GANG_PROTECTED_NOT)
         return rule;
@@ -174,7 +179,7 @@ struct gang__preempt_rule gang__preempt_rule_of(const struct gang__preemption *p
     if (p->mode == GANG__PREEMPT_MOVE)
         return takeable;
     if (victim->job->leaf != p->taker->job->leaf)
-        return rule_of_reclaim(p, victim);
+        return rule_of_reclaim(p, v);
     return (struct gang__preempt_rule){gang__preempt_rule_in_leaf(p, v), p->taker->job->leaf};
 }
 
@@ -189,13 +194,17 @@ static bool holds_for_leaf(int32_t rule)
 enum gang__may gang__preempt_may_take(const struct gang__preemption *p,
                                       const struct gang__victim *v)
 {
+    if (p->mode == GANG__PREEMPT_BORROWED && !gang__preempt_is_borrower(p, v))
+        return GANG__MAY_NEVER;
     int32_t rule = gang__preempt_rule_of(p, v).rule;
     if (rule == GANG_PROTECTED_NOT)
         return GANG__MAY;
     if (v->g->job->leaf == p->taker->job->leaf && gang__preempt_by_user_limit(p) &&
         (rule == GANG_PROTECTED_USER_LIMIT || rule == GANG_PROTECTED_PRIORITY))
         return GANG__MAY_NEVER;
-    return holds_for_leaf(rule) ? GANG__MAY_NONE : GANG__MAY_NOT;
+    if (holds_for_leaf(rule)) /* but a borrower may follow */
+        return p->owns_nodes ? GANG__MAY_NEVER : GANG__MAY_NONE;
+    return GANG__MAY_NOT;
 }
 
 /* Does the taker's branch, which is charged, keep to its guarantee? */

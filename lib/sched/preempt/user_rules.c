@@ -2,10 +2,10 @@
 /* Preemption by user limit (GANG_PREEMPT_USER_LIMIT): a taker whose user keeps to its user limit
  * takes what other users of its leaf have above theirs.
  *
- * The limits are those of sched/usage/users_limit.c, computed before attempts are made. A victim's
- * user keeps its limit in a kind that the taker requests and the victim gives back, and the taker's
- * user is not above its own afterwards. So each commit lowers the sum of what users have above their
- * limits: as long as the limits stay, no user takes back what it gave. */
+ * The limits are those of sched/usage/users_limit.c, computed before attempts are made. The user
+ * of a victim keeps its limit in a kind that the taker requests and the victim gives back. The user
+ * of the taker is not above its own afterwards. So each commit lowers the sum of what users have
+ * above their limits: as long as the limits stay, no user takes back what it gave. */
 #include "sched/preempt/preempt_in.h"
 #include "sched/usage/usage.h"
 

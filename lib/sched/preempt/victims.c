@@ -2,6 +2,7 @@
 /* Which gangs may be preempted at all, and in which order: a heap of cursors, two for each leaf. */
 #include <string.h>
 
+#include "place/fit/fit.h"
 #include "place/request/request.h"
 #include "sched/preempt/preempt_in.h"
 #include "sched/stop/stop.h"
@@ -74,7 +75,11 @@ struct gather {
 static int32_t gather_task(const struct gang_task *task, void *user)
 {
     struct gather *g = user;
-    if (gang__stop_asked(g->s, g->g, task->task))
+    const gang_request *owner = g->s->preempt.victims->owner;
+    if (gang__stop_asked(g->s, g->g, task->task) ||
+        (owner &&
+         !gang__node_is_borrowed(g->s->cluster, owner,
+                                 &gang__gang_request(g->g)->group[task->group], task->node)))
         return 0;
     if (!gang__grow(&g->s->mem, (void **)&g->c->spare, &g->c->spare_cap, g->c->spares + 1,
                     sizeof(*g->c->spare)) ||

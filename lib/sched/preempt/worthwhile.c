@@ -8,12 +8,14 @@
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"
 
-/* Is the taker entitled to more, and does a queue beside its path have more than that? */
+/* Is the taker entitled to more, and does a queue beside its path have more than that, or may one
+ * borrow nodes of its partition? */
 static bool may_reclaim(const gang_sched *s, const struct gang__preemption *p)
 {
     const struct gang__queue_state *leaf = p->taker->job->leaf, *only = s->preempt.only_above;
-    return leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.above_share &&
-           !(only && gang__queue_is_on_path(only, leaf)) && gang__preempt_is_entitled(p);
+    bool above = s->preempt.above_share && !(only && gang__queue_is_on_path(only, leaf));
+    return leaf->q->reclaim != GANG_PREEMPT_NEVER && (above || p->owns_nodes) &&
+           gang__preempt_is_entitled(p);
 }
 
 int32_t gang__preempt_bar(const gang_sched *s, const struct gang__gang *g, int32_t why)

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes of exclusive and lending partitions go back to the jobs that name them.
+ *
+ * A *borrower* has a task on such a node and does not name the partition: the node was lent, or it
+ * became exclusive while the task ran. A taker that names the partition takes borrowers of other
+ * queues, also of those that keep to their guarantee or share, if its own branch stays inside its
+ * guarantee with what it requests. No queue takes that back: nothing inside a guarantee is
+ * reclaimed, and a borrower that starts again gets such a node only if it is idle. If the queue of
+ * the borrower falls below its guarantee, it reclaims elsewhere.
+ *
+ * YARN's capacity scheduler takes back what jobs without a label use of a non-exclusive label first,
+ * too, and counts guarantees for each label, so that none protects such a job. */
+#include "place/fit/fit.h"
+#include "sched/preempt/preempt_in.h"
+#include "sched/usage/usage.h"
+
+bool gang__preempt_owns_nodes(const struct gang__preemption *p)
+{
+    return gang__request_owns(p->s->cluster, p->taker->request_class->q);
+}
+
+struct search {
+    const struct gang__preemption *p;
+    const struct gang__victim *v;
+    bool found;
+};
+
+static int32_t look_at(const struct gang_task *task, void *user)
+{
+    struct search *search = user;
+    const struct gang__preemption *p = search->p;
+    const struct gang__victim *v = search->v;
+    const gang_request *q = v->g->request_class->q;
+    if (!v->whole && task->task != v->task)
+        return 0;
+    search->found = gang__node_is_borrowed(p->s->cluster, p->taker->request_class->q,
+                                           &q->group[task->group], task->node);
+    return search->found || !v->whole;
+}
+
+bool gang__preempt_is_borrower(const struct gang__preemption *p, const struct gang__victim *v)
+{
+    struct search search = {p, v, false};
+    if (p->owns_nodes)
+        (void)!gang_alloc_each(p->s->cluster, v->g->alloc, look_at, &search);
+    return search.found;
+}
