@@ -230,6 +230,23 @@ START_TEST(a_node_that_became_exclusive_goes_back)
 }
 END_TEST
 
+START_TEST(an_owner_that_waits_sees_the_mode_change)
+{
+    MUST(gang_partition_set(h.stage.w, "own", GANG_PARTITION_SHARED));
+    gang_job_id first = start("guest", 2, NULL), second = start("rest", 2, NULL), owner;
+    gang_job_id inside = host_node_of(&h, first, 0) == node("lent") ? first : second;
+    struct gang_queue_spec q[3] = {queue("owner", &half), queue("guest", &half),
+                                   queue("rest", &half)};
+    host_queues(&h, q, 3);
+    owner = start("owner", 2, "own");
+    ck_assert_int_eq(host_tasks(&h, owner), 0);
+    MUST(gang_partition_set(h.stage.w, "own", GANG_PARTITION_LENDING));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, owner), 2);
+    ck_assert_int_eq(host_tasks(&h, inside), 0);
+}
+END_TEST
+
 START_TEST(an_owner_with_a_planned_start_takes_its_nodes_too)
 {
     struct gang_queue_spec q[3] = {queue("owner", &half), queue("guest", &half),
@@ -275,6 +292,7 @@ int main(void)
     tcase_add_test(tests, what_protects_a_gang_protects_a_borrower);
     tcase_add_test(tests, of_an_elastic_borrower_what_it_borrows_goes);
     tcase_add_test(tests, a_node_that_became_exclusive_goes_back);
+    tcase_add_test(tests, an_owner_that_waits_sees_the_mode_change);
     tcase_add_test(tests, an_owner_with_a_planned_start_takes_its_nodes_too);
     tcase_add_test(tests, an_owner_grows_on_borrowed_nodes);
     suite_add_tcase(suite, tests);
