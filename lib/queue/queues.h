@@ -103,6 +103,7 @@ struct gang__queues {
     bool lends;     /* some lending limit is given */
     bool cells;     /* some cells are guaranteed */
     bool backfills; /* some leaf plans starts */
+    bool by_users;  /* in some leaf jobs preempt by user limit */
     bool slices;    /* some leaf shares its nodes in time */
     bool has_made;  /* some queue was made on demand */
 };

@@ -210,6 +210,7 @@ static void link_queues(const struct gang__queue_drafts *t, struct gang__queues 
         set_inherited(q, parent == GANG__NO_QUEUE ? NULL : &qs->queue[q->parent]);
         qs->lends = qs->lends || q->spec->lending_limit_count > 0;
         qs->cells = qs->cells || q->cell_count > 0;
+        qs->by_users = qs->by_users || (q->leaf && q->within == GANG_PREEMPT_USER_LIMIT);
         qs->backfills = qs->backfills || (q->leaf && q->backfill != GANG_BACKFILL_NONE);
         qs->has_made = qs->has_made || q->made;
         qs->slices = qs->slices || (q->leaf && q->slicer != GANG__NO_QUEUE);

@@ -69,7 +69,7 @@ static void find_above(gang_sched *s, struct gang__queue_state *leaf)
 
 void gang__users_limit_refresh(gang_sched *s)
 {
-    for (uint32_t i = 0; i < s->queues->count; i++) {
+    for (uint32_t i = 0; s->queues->by_users && i < s->queues->count; i++) {
         struct gang__queue_state *leaf = s->qs[i];
         if (!leaf->q->leaf || leaf->q->within != GANG_PREEMPT_USER_LIMIT)
             continue;
