@@ -65,15 +65,14 @@ const struct gang__gang *gang__bypass_concerns(const gang_sched *s, const struct
 }
 
 /* Marks the nodes that a barring starved gang could use, as bits in s->bypass.mask. */
-static bool make_mask(gang_sched *s, const struct gang__gang *g, uint32_t end)
+static bool make_mask(gang_sched *s, const struct gang__gang *g, const struct gang__take *take,
+                      uint32_t count, uint32_t end)
 {
     size_t words = end / 64 + 1;
     if (!gang__grow(&s->mem, (void **)&s->bypass.mask, &s->bypass.mask_cap, words,
                     sizeof(*s->bypass.mask)))
         return false;
     memset(s->bypass.mask, 0, words * sizeof(*s->bypass.mask));
-    uint32_t count;
-    const struct gang__take *take = gang__gang_next_demand(g, &count);
     for (const struct gang__gang *w = s->bypass.starved; w; w = w->bypass.next)
         if (w->job->leaf != g->job->leaf && bars(w) && !gives_way(w, g, take, count))
             gang__filter_mask(s->cluster, gang__gang_request(w), end, s->bypass.mask);
@@ -87,10 +86,11 @@ static bool has_bit(const gang_sched *s, gang_node_id n, uint32_t end)
 }
 
 gang_result gang__bypass_close_nodes(gang_sched *s, const struct gang__gang *g,
+                                     const struct gang__take *take, uint32_t count,
                                      gang_snapshot *snapshot)
 {
     uint32_t end = snapshot->end;
-    if (!make_mask(s, g, end))
+    if (!make_mask(s, g, take, count, end))
         return GANG_ENOMEM;
     for (gang_node_id n = gang_snapshot_node_next(snapshot, GANG_ID_NONE); n != GANG_ID_NONE;
          n = gang_snapshot_node_next(snapshot, n))
@@ -101,12 +101,13 @@ gang_result gang__bypass_close_nodes(gang_sched *s, const struct gang__gang *g,
 
 bool gang__bypass_returns_to_closed(gang_sched *s, const struct gang__gang *g)
 {
-    uint32_t end = 0;
+    uint32_t end = 0, count;
+    const struct gang__take *take = gang__gang_next_demand(g, &count);
     if (!gang__bypass_concerns(s, g))
         return false;
     for (int64_t i = 0; i < g->place_count; i++)
         end = (uint32_t)g->places[i].node >= end ? (uint32_t)g->places[i].node + 1 : end;
-    bool on = !make_mask(s, g, end); /* out of memory: assume yes */
+    bool on = !make_mask(s, g, take, count, end); /* out of memory: assume yes */
     for (int64_t i = 0; i < g->place_count && !on; i++) {
         gang_node_id n = g->places[i].node;
         /* The record of a removed node stays for a while, but no gang could use that node. */

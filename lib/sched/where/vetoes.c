@@ -69,22 +69,31 @@ static gang_result planned_apply(const struct gang__where *w)
 
 /* ---- nodes that starved gangs could use ------------------------------------------------------ */
 
+/* What the queues of the gang would use more; nothing, if they count it already. */
+static uint32_t amounts_more(const struct gang__where *w, struct gang__take more[GANG__DIMS])
+{
+    uint32_t count;
+    const struct gang__take *asks = gang__gang_next_demand(w->g, &count);
+    for (uint32_t i = 0; i < count; i++)
+        more[i] = (struct gang__take){asks[i].dim, w->charged ? 0 : asks[i].amount};
+    return count;
+}
+
 /* A gang that moves passes nothing: it holds as much as before. */
 static bool starved_concerns(const struct gang__where *w)
 {
-    uint32_t count;
+    struct gang__take more[GANG__DIMS];
     if (!w->s->bypass.starved || w->moves || w->leaving_count > 0)
         return false;
-    const struct gang__take *asks = gang__gang_next_demand(w->g, &count);
-    struct gang__take none[GANG__DIMS];
-    for (uint32_t i = 0; w->charged && i < count; i++)
-        none[i] = (struct gang__take){asks[i].dim, 0};
-    return gang__bypass_first_starved(w->s, w->g, w->charged ? none : asks, count) != NULL;
+    uint32_t count = amounts_more(w, more);
+    return gang__bypass_first_starved(w->s, w->g, more, count) != NULL;
 }
 
 static gang_result starved_apply(const struct gang__where *w)
 {
-    return gang__bypass_close_nodes(w->s, w->g, w->on);
+    struct gang__take more[GANG__DIMS];
+    uint32_t count = amounts_more(w, more);
+    return gang__bypass_close_nodes(w->s, w->g, more, count, w->on);
 }
 
 /* ---- nodes of intact cells of other queues --------------------------------------------------- */
