@@ -50,9 +50,10 @@ typedef uint64_t gang_queue_id;
 #define GANG_WHOLE ((int64_t)1000000)
 
 enum {
-    GANG_MAX_QUEUES = 65536,       /**< queues of one scheduler */
-    GANG_MAX_QUEUE_DEPTH = 32,     /**< queues on a path */
-    GANG_MAX_QUEUE_DIMENSIONS = 64 /**< kinds, and pairs of kind and partition, that quotas name */
+    GANG_MAX_QUEUES = 65536,        /**< queues of one scheduler */
+    GANG_MAX_QUEUE_DEPTH = 32,      /**< queues on a path */
+    GANG_MAX_QUEUE_DIMENSIONS = 64, /**< kinds, and pairs of kind and partition, that quotas name */
+    GANG_MAX_PREEMPT_CLASSES = 64   /**< classes of gang_queue_spec.preempt_class in one tree */
 };
 
 /** An amount of a kind, for a queue; in the units of the kinds (millicores, bytes, milli-GPUs). */
@@ -90,6 +91,16 @@ enum {
      *  user_limit_percent; at most user_limit_factor_milli of the guarantee. In a leaf without user
      *  limit no user is above it. */
     GANG_PREEMPT_USER_LIMIT = 5
+};
+
+/** Which jobs of other leaves may a job preempt by its rank, whatever fair shares are?
+ *  (gang_queue_spec.across) */
+enum {
+    GANG_ACROSS_DEFAULT = 0, /**< as the parent; at the top NEVER */
+    GANG_ACROSS_NEVER = 1,
+    GANG_ACROSS_LOWER = 2, /**< those of lower priority */
+    /** those of lower priority that is at most gang_queue_spec.across_max_priority */
+    GANG_ACROSS_LOWER_CAPPED = 3
 };
 
 /** A guarantee of whole domains: `count` domains of a level. */
@@ -294,6 +305,23 @@ struct gang_queue_spec {
      *  0: as the parent, at the top GANG_DEFAULT_MAX_BLOCKED_NS; -1: no bound, whatever the parent
      *  says (schedulers that publish no such bound: FIFO with first fit, EASY, ...). */
     int64_t max_blocked_ns;
+    /** GANG_ACROSS_*; inherited. Preemption by priority between leaves (Kubernetes; Kueue's
+     *  borrowWithinCohort). Two leaves are *rivals* if `across` in force is not NEVER for the
+     *  lowest queue above both, and they have the same preempt_class, or none. A job outranks the
+     *  jobs of lower priority in rival leaves, as `across` in force for its own leaf says, and may
+     *  preempt them even if its queue is above its fair share. gang_sched_run() has the rules. */
+    int32_t across;
+    int32_t reserved3;
+    int64_t across_max_priority; /**< of GANG_ACROSS_LOWER_CAPPED (maxPriorityThreshold); else 0 */
+    /** Preemption by class (Slurm's PreemptType=preempt/qos). preempt_class is the class of the
+     *  jobs, a name without commas; `preempts` lists classes, "class1,class2": jobs of the leaf
+     *  outrank the jobs of these classes in other leaves, anywhere in the tree and whatever the
+     *  priorities are. preempt_mode of a leaf says how its jobs are preempted. preempt_class NULL:
+     *  both as the parent, at the top none; else `preempts` NULL: they outrank no class. Each class
+     *  that is listed is that of a queue or template. No class outranks itself, directly or by way
+     *  of others. */
+    const char *preempt_class;
+    const char *preempts;
 };
 
 /** gang_queue_spec.max_blocked_ns at the top: one hour. The first job of a leaf that does not fit
@@ -305,7 +333,7 @@ struct gang_queue_spec {
         sizeof(struct gang_queue_spec), sizeof(struct gang_quota), NULL, NULL, NULL, 0, NULL, 0,   \
             NULL, 0, 1.0, NULL, NULL, 0, 100, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   \
             0, NULL, 0, NULL, NULL, -1, -1, -1, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-            0, 0                                                                                   \
+            0, 0, 0, 0, 0, NULL, NULL                                                              \
     }
 
 /** What a user may want to do in a queue. */

@@ -153,7 +153,8 @@ struct gang_event {
 /** Why a gang or tasks are asked to stop. */
 enum {
     GANG_REASON_NONE = 0,
-    GANG_REASON_PREEMPT = 1, /**< for another job of its queue (gang_queue_spec.within) */
+    /** for another job of its queue (gang_queue_spec.within), or for one that outranks it */
+    GANG_REASON_PREEMPT = 1,
     GANG_REASON_RECLAIM = 2, /**< for a queue that is entitled to the capacity */
     /** The gang starts again on other nodes, or tasks above its minimum do. A placeholder keeps
      *  its new capacity until all gangs that the same plan asked to stop have stopped. Until then
@@ -394,6 +395,16 @@ struct gang_run_info {
  * Run the cycle: accept messages, advance the time, start what can start, grow what can grow. Then
  * free capacity for entitled jobs: consolidation, reclaim, preemption, and preemption of stale
  * gangs. The work is proportional to what changed since the last run, not to what exists.
+ *
+ * Rank. A job that outranks jobs of other leaves (gang_queue_spec.across, preempt_class) may
+ * preempt them, lowest priority first, together with those of its own leaf that `within` gives it:
+ *   - whatever fair shares are, its own too, and whatever `reclaim` says. All limits on its path
+ *     hold, and what other queues do not lend stays free;
+ *   - a guarantee protects: a queue on the path of the victim, below the lowest queue above both,
+ *     gives nothing of which it uses no more than its guarantee;
+ *   - in turn a job reclaims from jobs that outrank it, directly or by way of other classes, only
+ *     what its guarantee covers, never for its fair share. So a victim does not take its place
+ *     back.
  *
  * Backfill. In a leaf with backfill (gang_queue_spec.backfill) the first blocked jobs get a planned
  * start: the earliest time at which the whole gang fits for its maximum run time. The plan assumes
@@ -931,7 +942,13 @@ enum {
     /** GANG_PREEMPT_USER_LIMIT: its user is not above its user limit, or would fall below it. */
     GANG_PROTECTED_USER_LIMIT = 16,
     /** GANG_PREEMPT_USER_LIMIT: the user of the preemptor would exceed its user limit. */
-    GANG_PROTECTED_PREEMPTOR_USER_LIMIT = 17
+    GANG_PROTECTED_PREEMPTOR_USER_LIMIT = 17,
+    /** gang_queue_spec.across: its priority is not below that of the preemptor, or it is above
+     *  across_max_priority; nor may the preemptor's queue reclaim from it. */
+    GANG_PROTECTED_ACROSS = 18,
+    /** It outranks the preemptor (gang_queue_spec.across, preempt_class), whose queue is entitled
+     *  to it by its fair share alone, not by its guarantee. */
+    GANG_PROTECTED_OUTRANKS = 19
 };
 
 enum { GANG_PREEMPTION_JOBS = 3 /**< most jobs that an entry names */ };
@@ -947,7 +964,8 @@ struct gang_preemption_rule {
     int64_t tasks; /**< running tasks of these gangs */
     /** Shares and guarantees: what bound_queue uses, its bound, and what the preemptor requests, in
      *  the unit of the kind. GANG_PROTECTED_PREEMPTOR_USER_LIMIT: the same of the preemptor's user.
-     *  Priorities: `bound` is the lowest one of the gangs, `requested` that of the preemptor. */
+     *  Priorities: `bound` is the lowest one of the gangs, `requested` the one that it would have
+     *  to be below: that of the preemptor, or across_max_priority + 1. */
     int64_t used;
     int64_t bound;
     int64_t requested;

@@ -223,6 +223,8 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"quantum_gpus", s->quantum_gpus, 0, 1},
         {"reserved1", s->reserved1, 0, 0},
         {"reserved2", s->reserved2, 0, 0},
+        {"across", s->across, GANG_ACROSS_DEFAULT, GANG_ACROSS_LOWER_CAPPED},
+        {"reserved3", s->reserved3, 0, 0},
     };
     gang_result r = ranges_check(words, COUNT(words), GANG_EINVAL, error);
     if (r == GANG_OK && s->within == GANG_PREEMPT_ANY)
@@ -261,6 +263,9 @@ static gang_result numbers_check(const struct gang_queue_spec *s, struct gang_er
     if (r == GANG_OK && s->quantum_ns <= 0 && (s->quantum_rows || s->quantum_gpus))
         r = gang__error(error, GANG_EINVAL, s->quantum_rows ? "quantum_rows" : "quantum_gpus",
                         "without quantum_ns");
+    if (r == GANG_OK && s->across != GANG_ACROSS_LOWER_CAPPED && s->across_max_priority)
+        r = gang__error(error, GANG_EINVAL, "across_max_priority",
+                        "without across = GANG_ACROSS_LOWER_CAPPED");
     return r;
 }
 
@@ -304,6 +309,17 @@ static gang_result users_check(const struct gang_queue_spec *s, struct gang_erro
     return GANG_OK;
 }
 
+static gang_result classes_check(const struct gang_queue_spec *s, struct gang_error *error)
+{
+    if (!s->preempt_class)
+        return s->preempts ? gang__error(error, GANG_EINVAL, "preempts", "without preempt_class")
+                           : GANG_OK;
+    gang_result r = text_check(s->preempt_class, error, "preempt_class");
+    if (r == GANG_OK && strchr(s->preempt_class, ','))
+        r = gang__error(error, GANG_EINVAL, "preempt_class", "a comma, which parts classes");
+    return r == GANG_OK && s->preempts ? gang__preempts_check(s->preempts, error) : r;
+}
+
 /* All but names and template. */
 static gang_result body_check(const gang_cluster *c, const struct gang_queue_spec *s,
                               struct gang_error *error)
@@ -312,6 +328,7 @@ static gang_result body_check(const gang_cluster *c, const struct gang_queue_spe
     if ((r = quotas_check(c, s, error)) != GANG_OK || (r = weights_check(c, s, error)) != GANG_OK ||
         (r = cells_check(c, s, error)) != GANG_OK || (r = words_check(s, error)) != GANG_OK ||
         (r = numbers_check(s, error)) != GANG_OK || (r = users_check(s, error)) != GANG_OK ||
+        (r = classes_check(s, error)) != GANG_OK ||
         (r = gang__acl_check(s->submit_acl, "submit_acl", error)) != GANG_OK)
         return r;
     return gang__acl_check(s->admin_acl, "admin_acl", error);

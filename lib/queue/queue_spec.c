@@ -169,6 +169,8 @@ static struct gang_queue_spec *lay_alone(struct gang__block *b, const struct gan
     copy.users = lay_users(b, s);
     copy.submit_acl = gang__block_text(b, s->submit_acl);
     copy.admin_acl = gang__block_text(b, s->admin_acl);
+    copy.preempt_class = gang__block_text(b, s->preempt_class);
+    copy.preempts = gang__block_text(b, s->preempts);
     copy.child = NULL;
     if (to)
         *to = copy;

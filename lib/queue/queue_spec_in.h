@@ -42,6 +42,9 @@ gang_result gang__quota_refuse(struct gang_error *error, gang_result code, const
  * error. NULL is a valid list: it allows no user. GANG_EINVAL, GANG_ELIMIT. */
 gang_result gang__acl_check(const char *acl, const char *path, struct gang_error *error);
 
+/* Checks a list of classes (gang_queue_spec.preempts). GANG_EINVAL, GANG_ELIMIT. */
+gang_result gang__preempts_check(const char *list, struct gang_error *error);
+
 /* Lay out a deep copy of one that was taken in, in the library's sizes. NULL while measuring. */
 struct gang_queue_spec *gang__queue_spec_lay(struct gang__block *b,
                                              const struct gang_queue_spec *spec);

@@ -36,6 +36,8 @@ static gang_result build(struct gang__queue_drafts *t, const struct gang_queue_s
     gang_result r = gang__drafts_read(t, specs, made);
     if (r == GANG_OK)
         r = gang__drafts_compile(t, queues);
+    if (r == GANG_OK)
+        r = gang__drafts_classes(t, *queues);
     return r == GANG_OK ? gang__drafts_check(t, *queues) : r;
 }
 

@@ -86,6 +86,11 @@ struct gang__queue {
     uint32_t slicer; /* the queue, this one or an ancestor, whose leaves share nodes in time */
     int64_t quantum_ns, quantum_rows; /* the slicer's, in force */
     bool quantum_gpus;
+    int32_t across;        /* inherited; never DEFAULT, */
+    int64_t across_max;    /* and the highest priority of victims; INT64_MAX: any */
+    int32_t preempt_class; /* inherited; by number; -1: none */
+    uint64_t preempts;     /* classes that its jobs outrank, as bits, */
+    uint64_t ranked_below; /* and with those that these outrank, and so on */
     int64_t user_limit_percent, user_limit_factor_milli; /* 0: none */
     const struct gang_user_weight *users;                /* sorted by name */
     size_t user_count;
@@ -105,6 +110,7 @@ struct gang__queues {
     bool backfills; /* some leaf plans starts */
     bool by_users;  /* in some leaf jobs preempt by user limit */
     bool slices;    /* some leaf shares its nodes in time */
+    bool ranks;     /* jobs of some leaf may outrank those of others */
     bool has_made;  /* some queue was made on demand */
 };
 

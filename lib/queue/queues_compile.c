@@ -143,6 +143,7 @@ static void set_own(struct gang__queue *q)
     q->user_limit_factor_milli = s->user_limit_factor_milli;
     q->users = s->users;
     q->user_count = s->user_count;
+    q->preempt_class = -1; /* preempt_classes.c */
 }
 
 static int64_t time_of(int64_t own, int64_t none, int64_t inherited)
@@ -162,6 +163,16 @@ static void set_slices(struct gang__queue *q, const struct gang__queue *from)
     q->quantum_gpus = own ? s->quantum_gpus != 0 : from->quantum_gpus;
 }
 
+static void set_across(struct gang__queue *q, const struct gang__queue *from)
+{
+    const struct gang_queue_spec *s = q->spec;
+    bool own = s->across != GANG_ACROSS_DEFAULT;
+    q->across = own ? s->across : from->across;
+    q->across_max = !own                                    ? from->across_max
+                    : s->across == GANG_ACROSS_LOWER_CAPPED ? s->across_max_priority
+                                                            : INT64_MAX;
+}
+
 /* `top` is what a queue at the top inherits. */
 static void set_inherited(struct gang__queue *q, const struct gang__queue *parent)
 {
@@ -170,6 +181,8 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
                                            .extend_ns = EXTEND_NS,
                                            .max_blocked_ns = GANG_DEFAULT_MAX_BLOCKED_NS,
                                            .slicer = GANG__NO_QUEUE,
+                                           .across = GANG_ACROSS_NEVER,
+                                           .across_max = INT64_MAX,
                                            .backfill = GANG_BACKFILL_NONE,
                                            .backfill_order = GANG_BACKFILL_ORDER_LEAF};
     const struct gang_queue_spec *s = q->spec;
@@ -197,6 +210,7 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
                     : q->backfill == GANG_BACKFILL_CONSERVATIVE ? GANG__NO_BOUND
                                                                 : 1;
     set_slices(q, from);
+    set_across(q, from);
 }
 
 static void link_queues(const struct gang__queue_drafts *t, struct gang__queues *qs)
@@ -214,6 +228,7 @@ static void link_queues(const struct gang__queue_drafts *t, struct gang__queues 
         qs->backfills = qs->backfills || (q->leaf && q->backfill != GANG_BACKFILL_NONE);
         qs->has_made = qs->has_made || q->made;
         qs->slices = qs->slices || (q->leaf && q->slicer != GANG__NO_QUEUE);
+        qs->ranks = qs->ranks || (q->leaf && q->across != GANG_ACROSS_NEVER);
     }
     uint32_t first_top = GANG__NO_QUEUE;
     for (uint32_t i = qs->count; i-- > 0;) { /* backwards: each comes before its younger siblings */

@@ -51,6 +51,8 @@ gang_result gang__drafts_read(struct gang__queue_drafts *t, const struct gang_qu
                               const bool *made);
 /* Lays the tree out in one block. *out is to be freed even if that fails. */
 gang_result gang__drafts_compile(struct gang__queue_drafts *t, struct gang__queues **out);
+/* Numbers the classes of preemption, and checks that no class outranks itself. Before the next. */
+gang_result gang__drafts_classes(const struct gang__queue_drafts *t, struct gang__queues *qs);
 /* Checks what concerns several queues. */
 gang_result gang__drafts_check(const struct gang__queue_drafts *t, const struct gang__queues *qs);
 

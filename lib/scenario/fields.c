@@ -25,6 +25,8 @@ static const char *const backfill_order_names[] = {"default", "leaf", "shortest"
 static const struct gang__word_list backfill_order_words = GANG__WORD_LIST(backfill_order_names, 0);
 static const char *const overrun_names[] = {"default", "kill", "extend", "ask"};
 static const struct gang__word_list overrun_words = GANG__WORD_LIST(overrun_names, 0);
+static const char *const across_names[] = {"default", "never", "lower", "lower-capped"};
+static const struct gang__word_list across_words = GANG__WORD_LIST(across_names, 0);
 static const char *const loss_names[] = {"count", "fail", "restart", "refill", "shrink"};
 static const struct gang__word_list loss_words = GANG__WORD_LIST(loss_names, 0);
 
@@ -70,6 +72,10 @@ static const struct gang__field queue_list[] = {
     {"quantum_s", GANG__FIELD_SECONDS, QUEUE(quantum_ns), NULL, -1, INT64_MAX / 2, 0},
     NUMBER("quantum_rows", QUEUE(quantum_rows), 0, UINT16_MAX, 0),
     FLAG("quantum_gpus", QUEUE(quantum_gpus)),
+    WORD("across", QUEUE(across), across_words),
+    NUMBER("across_max_priority", QUEUE(across_max_priority), INT64_MIN, INT64_MAX, 0),
+    TEXT("preempt_class", QUEUE(preempt_class)),
+    TEXT("preempts", QUEUE(preempts)),
     FLAG("no_preemption", QUEUE(no_preemption)),
     COUNT("max_running", QUEUE(max_running)),
     COUNT("max_pending", QUEUE(max_pending)),

@@ -50,7 +50,11 @@ static const char *const queue_keys[] = {"name",
                                          "max_blocked_s",
                                          "quantum_s",
                                          "quantum_rows",
-                                         "quantum_gpus"};
+                                         "quantum_gpus",
+                                         "across",
+                                         "across_max_priority",
+                                         "preempt_class",
+                                         "preempts"};
 
 /* The kind that a key of `guaranteed`, `limit`, `lending_limit` or `weight` names; NULL: none. */
 static const char *kind_of_key(const struct gang__reader *r, const char *key)

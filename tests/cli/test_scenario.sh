@@ -106,6 +106,28 @@ racks_are_chosen() {
     grep -q '"any":{"state":"running"' "$scratch/out"
 }
 check a_rack_for_all_tasks_and_a_wait_for_one racks_are_chosen
+# Slurm's classes: high preempts scavenger, which is cancelled, though its priority is higher.
+printf '%s\n' '[{"id":"classes","nodes":[{"name":"n","gpus":2}],"queues":[
+{"name":"high","reclaim":"never","preempt_class":"high","preempts":"normal,scavenger"},
+{"name":"normal","reclaim":"never","preempt_class":"normal","preempts":"scavenger"},
+{"name":"scavenger","reclaim":"never","preempt_class":"scavenger","preempt_mode":"cancel"}],"jobs":[
+{"name":"free","queue":"scavenger","priority":9,"state":"running","running_on":["n"],"tasks":[{"count":1,"gpu":2}]},
+{"name":"urgent","queue":"high","tasks":[{"count":1,"gpu":2}]}]},
+{"id":"across","nodes":[{"name":"n","gpus":2}],"queues":[{"name":"p","across":"lower-capped","across_max_priority":4},
+{"name":"a","parent":"p"},{"name":"b","parent":"p"}],"jobs":[
+{"name":"low","queue":"b","priority":4,"state":"running","running_on":["n"],"tasks":[{"count":1,"gpu":1}]},
+{"name":"first","queue":"a","priority":7,"state":"running","running_on":["n"],"tasks":[{"count":1,"gpu":1}]},
+{"name":"second","queue":"a","priority":6,"tasks":[{"count":1,"gpu":1}]},
+{"name":"third","queue":"a","priority":5,"tasks":[{"count":1,"gpu":1}]}]}]' >"$scratch/ranks.json"
+ranks_decide() {
+    "${scenario[@]}" "$scratch/ranks.json" | tr -d ' ' >"$scratch/out"
+    cat "$scratch/out"
+    grep -q '"urgent":{"state":"running"' "$scratch/out"
+    grep -q '"second":{"state":"running"' "$scratch/out"
+    grep -q '"low":{"state":"preempted"' "$scratch/out"
+    grep -q '"third":{"state":"pending"' "$scratch/out"
+}
+check ranks_preempt_across_queues ranks_decide
 wait_is_explained() {
     "$gangsched" explain --job patient "$scratch/racks.json" >"$scratch/out" || true
     cat "$scratch/out"

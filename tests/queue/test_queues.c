@@ -168,6 +168,8 @@ START_TEST(a_word_out_of_range_is_refused)
     WORD(reserved1, 1);
     WORD(quantum_gpus, 2);
     WORD(reserved2, 1);
+    WORD(across, GANG_ACROSS_LOWER_CAPPED + 1);
+    WORD(reserved3, 1);
 }
 END_TEST
 

@@ -206,6 +206,10 @@ START_TEST(policies_of_queues_are_read)
     ck_assert_int_eq(q->quantum_ns, 500000000);
     ck_assert_int_eq(q->quantum_rows, 3);
     ck_assert_int_eq(q->quantum_gpus, 1);
+    ck_assert_int_eq(q->across, GANG_ACROSS_LOWER_CAPPED);
+    ck_assert_int_eq(q->across_max_priority, -4);
+    ck_assert_str_eq(q->preempt_class, "high");
+    ck_assert_str_eq(q->preempts, "normal,low");
     ck_assert_int_eq(q->policy, GANG_POLICY_PACK);
     ck_assert_ptr_null(q->child->name);
     ck_assert_int_eq(q->child->limit[0].amount, 1000);

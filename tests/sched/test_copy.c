@@ -467,6 +467,7 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.max_bypasses = one_in(4) ? 1 + below(4) : 0;
     q.max_wait_ns = one_in(6) ? 20 * SECOND : 0;
     q.weight = (double)(1 + below(3));
+    q.across = (int32_t)below(3);
     if (slicing) {
         q.quantum_ns = one_in(3) ? 0 : one_in(5) ? -1 : (2 + below(10)) * SECOND;
         q.quantum_rows = q.quantum_ns > 0 ? below(5) : 0;

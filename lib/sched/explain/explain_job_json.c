@@ -94,7 +94,7 @@ static json_t *rule_json(struct gang__json_maker *m, const gang_sched *s,
         put_text(m, o, "kind", s->cluster->nodes.kind[r->kind].name);
         put_number(m, o, "used", r->used);
     }
-    if (r->kind >= 0 || r->rule == GANG_PROTECTED_PRIORITY) {
+    if (r->kind >= 0 || gang__protected_by_priority(r->rule)) {
         put_number(m, o, "bound", r->bound);
         put_number(m, o, "requested", r->requested);
     }

@@ -11,7 +11,7 @@
 #include "sched/usage/usage.h"
 
 /* Entries for rules of queues that are not listed: there is one for each rule. */
-enum { RULES_OF_OTHERS = GANG_PROTECTED_PREEMPTOR_USER_LIMIT + 1 };
+enum { RULES_OF_OTHERS = GANG_PROTECTED_OUTRANKS + 1 };
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
@@ -114,6 +114,11 @@ static bool compared(const struct gang__preemption_answer *a, const struct gang_
     return x->queue->guarantee[d] != GANG__NO_BOUND;
 }
 
+bool gang__protected_by_priority(int32_t rule)
+{
+    return rule == GANG_PROTECTED_PRIORITY || rule == GANG_PROTECTED_ACROSS;
+}
+
 /* Is `i` the better kind to show than `than` (-1: none): does the gang request more of all there
  * is? */
 static bool shows_more(const struct gang__preemption_answer *a, uint32_t i, int32_t than)
@@ -157,7 +162,7 @@ static void fill_entry(const struct gang__preemption_answer *a, const struct gan
 {
     int32_t i = dim_of(a, x);
     to->kind = -1;
-    if (x->rule == GANG_PROTECTED_PRIORITY)
+    if (gang__protected_by_priority(x->rule))
         to->bound = x->g->job->priority;
     if (x->queue)
         to->bound_queue = x->queue->q->id;
@@ -211,10 +216,12 @@ static void add_gang(const struct gang__protected *x, void *user)
     a->shown.takeable += x->rule == GANG_PROTECTED_NOT;
     to->gangs++;
     to->tasks += x->g->tasks;
-    if (x->rule == GANG_PROTECTED_PRIORITY) {
+    if (gang__protected_by_priority(x->rule)) {
         to->bound = gang__min(to->bound, x->g->job->priority);
         to->requested = adding->priority;
     }
+    if (x->rule == GANG_PROTECTED_ACROSS) /* its leaf is bound_queue */
+        to->requested = gang__min(to->requested, gang__add_sat(x->queue->q->across_max, 1));
     if (x->until_ns > 0 && (to->until_ns == 0 || x->until_ns < to->until_ns))
         to->until_ns = x->until_ns;
     add_example(to, x->g->job->id);

@@ -38,6 +38,9 @@ struct gang__preemption_answer {
 gang_result gang__explain_preemption(gang_sched *s, struct gang__job *job,
                                      struct gang__preemption_answer **out);
 
+/* Does the rule (GANG_PROTECTED_*) compare priorities? */
+bool gang__protected_by_priority(int32_t rule);
+
 /* ---- explain_preemption_text.c --------------------------------------------------------------- */
 
 /* The words of JSON for GANG_PREEMPTION_*, GANG_MOVES_* and GANG_PROTECTED_*. */

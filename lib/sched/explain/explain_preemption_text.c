@@ -2,6 +2,7 @@
 /* Words and lines of explanations of preemption. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sched/explain/explain_preemption.h"
 
@@ -39,7 +40,9 @@ const char *gang__protected_word(int32_t rule)
                                        "cooldown",
                                        "cooldown-job",
                                        "user-limit",
-                                       "preemptor-user-limit"};
+                                       "preemptor-user-limit",
+                                       "across",
+                                       "outranks"};
     return word[rule];
 }
 
@@ -131,6 +134,15 @@ static void write_priority(const struct gang__preemption_answer *a,
              r->gangs > 1 ? " or more" : "", r->requested, newer ? ", and they are not newer" : "");
 }
 
+static void write_across(const struct gang__preemption_answer *a,
+                         const struct gang_preemption_rule *r, char *text, size_t cap)
+{
+    write_priority(a, r, text, cap);
+    size_t used = strlen(text);
+    snprintf(text + used, cap - used, ", and queue \"%s\" may not reclaim from them",
+             name_of(a, r->bound_queue));
+}
+
 static void write_why(const struct gang__preemption_answer *a, const struct gang_preemption_rule *r,
                       char *text, size_t cap)
 {
@@ -163,6 +175,16 @@ static void write_why(const struct gang__preemption_answer *a, const struct gang
         break;
     case GANG_PROTECTED_PRIORITY:
         write_priority(a, r, text, cap);
+        break;
+    case GANG_PROTECTED_ACROSS:
+        write_across(a, r, text, cap);
+        break;
+    case GANG_PROTECTED_OUTRANKS:
+        snprintf(
+            text, cap,
+            "they outrank the job, and queue \"%s\" may only take from them what its guarantee "
+            "covers",
+            name_of(a, r->bound_queue));
         break;
     case GANG_PROTECTED_GUARANTEE:
     case GANG_PROTECTED_SHARE:

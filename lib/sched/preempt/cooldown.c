@@ -18,6 +18,7 @@
  * stops end. If no event comes at all, they end for good. The tasks of a gang above its minimum are
  * stopped for a queue one after the other, but those that it got since its first such stop are
  * spared, so that each of them is stopped at most once. By 2 no two gangs preempt each other.
+ * Preemption by rank alone ends without a cooldown: rank.c has the proof.
  *
  * A gang remembers few stops. If there are more, the last entry stands for all queues. */
 #include "sched/preempt/preempt_in.h"

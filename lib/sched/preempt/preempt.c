@@ -3,8 +3,9 @@
  *
  * Attempts follow each other until one is committed: others only move (consolidation); the taker
  * takes back what other queues borrow of its partition; it reclaims from other queues; it preempts
- * in its own leaf; it does both. Each is a dry run on a snapshot of the cluster and on the usage of
- * the queues, in a trial that is dropped if it fails:
+ * by rank, also in other leaves (rank.c); it preempts in its own leaf; it reclaims and preempts
+ * there. Each is a dry run on a snapshot of the cluster and on the usage of the queues, in a trial
+ * that is dropped if it fails:
  *
  *   1. Take victims in their order, as far as the rules let the taker take them, until it keeps to
  *      the limits of its queues and has a place. The place is looked for when the amounts suffice,
@@ -46,7 +47,8 @@ bool gang__preempt_settle(struct gang__preemption *p)
         gang__preempt_spare(p);
     if (ok && gang__preempt_move(p))
         ok = p->mode != GANG__PREEMPT_MOVE;
-    if (ok && p->mode != GANG__PREEMPT_MOVE && gang__preempt_is_pretext(p))
+    if (ok && p->mode != GANG__PREEMPT_MOVE && p->mode != GANG__PREEMPT_ACROSS &&
+        gang__preempt_is_pretext(p))
         ok = gang__preempt_fails(p, GANG_PREEMPTION_PRETEXT);
     for (size_t i = 0; ok && p->mode != GANG__PREEMPT_MOVE && i < s->preempt.victims->count; i++) {
         const struct gang__victim *x = &s->preempt.victims->list[i];
@@ -143,8 +145,10 @@ static bool try_once(struct gang__preemption *p, enum gang__preempt_mode mode, b
         return false;
     if (on_credit)
         gang__preempt_note_usage(p);
-    bool own = mode == GANG__PREEMPT_WITHIN || mode == GANG__PREEMPT_BOTH;
-    bool others = mode == GANG__PREEMPT_RECLAIM || mode == GANG__PREEMPT_BORROWED;
+    bool own = mode == GANG__PREEMPT_WITHIN || mode == GANG__PREEMPT_BOTH ||
+               mode == GANG__PREEMPT_ACROSS;
+    bool others = mode == GANG__PREEMPT_RECLAIM || mode == GANG__PREEMPT_BORROWED ||
+                  mode == GANG__PREEMPT_ACROSS;
     bool found = gang__preempt_take_until_placed(p, own, others);
     if (!found && mode == GANG__PREEMPT_BOTH && gang__preempt_is_entitled(p))
         found = gang__preempt_take_until_placed(p, false, true);
@@ -216,6 +220,8 @@ static bool try_attempts(struct gang__preemption *p)
     if (entitled && p->owns_nodes && attempt(p, GANG__PREEMPT_BORROWED))
         return true;
     if (entitled && attempt(p, GANG__PREEMPT_RECLAIM))
+        return true;
+    if (gang__preempt_ranks(p->s, p->taker->job->leaf) && attempt(p, GANG__PREEMPT_ACROSS))
         return true;
     if (preempts && attempt(p, GANG__PREEMPT_WITHIN))
         return true;

@@ -36,7 +36,9 @@ static int32_t reason_of(const struct gang__preemption *p, const struct gang__vi
 {
     if (x->moves)
         return GANG_REASON_MOVE;
-    return x->g->job->leaf == p->taker->job->leaf ? GANG_REASON_PREEMPT : GANG_REASON_RECLAIM;
+    return p->mode == GANG__PREEMPT_ACROSS || x->g->job->leaf == p->taker->job->leaf
+               ? GANG_REASON_PREEMPT
+               : GANG_REASON_RECLAIM;
 }
 
 static bool note_target(gang_sched *s, struct gang__stop *stop, const struct gang__places *to)

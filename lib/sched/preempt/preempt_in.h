@@ -7,6 +7,7 @@
  *   preempt_rules.c   which victims the rules let the taker take
  *   user_rules.c      the same, of users above their user limit
  *   borrowers.c       which victims borrow nodes of the taker's partition
+ *   rank.c            which gangs of other leaves it may take whatever fair shares are
  *   victims.c         which gangs may be preempted at all, and in which order
  *   dry_run.c         taking victims, and placing the taker, on a snapshot and in the usage
  *   spare.c           which victims stay after all
@@ -30,7 +31,8 @@ enum gang__preempt_mode {
     GANG__PREEMPT_RECLAIM,  /* from other queues */
     GANG__PREEMPT_WITHIN,   /* in the leaf of the taker */
     /* first in its leaf, then in others: with less of its own, the leaf may be entitled to more */
-    GANG__PREEMPT_BOTH
+    GANG__PREEMPT_BOTH,
+    GANG__PREEMPT_ACROSS /* in its leaf, and in others by rank */
 };
 
 /* A tentative victim: a gang, or one of its tasks. */
@@ -167,6 +169,12 @@ struct gang__preempt_rule gang__preempt_rule_of(const struct gang__preemption *p
 /* May the taker take this one? By that rule. */
 enum gang__may gang__preempt_may_take(const struct gang__preemption *p,
                                       const struct gang__victim *v);
+/* The branches of two leaves: the two children of the lowest queue that is above both. */
+void gang__preempt_branches(struct gang__queue_state *a, struct gang__queue_state *b,
+                            struct gang__queue_state **taker, struct gang__queue_state **giver);
+/* The usage by which a queue that gives is judged. */
+const int64_t *gang__preempt_usage_of(const struct gang__preemption *p,
+                                      const struct gang__queue_state *q);
 /* The rule alone (GANG_PROTECTED_*), for a victim of its own leaf. */
 int32_t gang__preempt_rule_in_leaf(const struct gang__preemption *p, const struct gang__victim *v);
 /* Is there as much as the taker asks for, wherever it is; and may its queues have it? */
@@ -221,6 +229,33 @@ bool gang__preempt_users_are_above(const struct gang__preemption *p);
 bool gang__preempt_owns_nodes(const struct gang__preemption *p);
 /* Does the gang, or the task, use nodes of that partition, which are for jobs that name it? */
 bool gang__preempt_is_borrower(const struct gang__preemption *p, const struct gang__victim *v);
+/* ---- rank.c ---------------------------------------------------------------------------------- */
+
+/* Does job `x` outrank job `y`, of another leaf, or its class that of `y` by way of others? Then
+ * `y` does not reclaim from `x` for its fair share. */
+bool gang__preempt_outranks(const gang_sched *s, const struct gang__job *x,
+                            const struct gang__job *y);
+/* May jobs of the leaf outrank others at all? */
+bool gang__preempt_ranks(const gang_sched *s, const struct gang__queue_state *leaf);
+/* Which rule protects a gang of another leaf from a taker that goes by rank? GANG_PROTECTED_ACROSS:
+ * the taker does not outrank it. */
+struct gang__preempt_rule gang__preempt_rule_of_rank(const struct gang__preemption *p,
+                                                     const struct gang__gang *victim);
+/* The rule that protects a gang of another leaf from all attempts, if `rule` protects it from
+ * reclaim. */
+struct gang__preempt_rule gang__preempt_rule_beside_rank(const struct gang__preemption *p,
+                                                         const struct gang__gang *victim,
+                                                         struct gang__preempt_rule rule);
+/* Has the branch of the taker a bounded guarantee of some kind that both gangs take? Without, the
+ * guarantee does not protect from rank what the taker takes by it. */
+bool gang__preempt_may_keep_by_guarantee(const struct gang__preemption *p,
+                                         const struct gang__gang *victim);
+/* Is an attempt by rank worth while for a job of this priority? FOR_ALL: for any priority. */
+enum gang__worthwhile gang__preempt_rank_is_worthwhile(const gang_sched *s,
+                                                       const struct gang__queue_state *leaf,
+                                                       int64_t priority);
+/* Before the above is asked: see which victims there are. */
+void gang__preempt_look_at_ranks(gang_sched *s);
 
 /* ---- victims.c: lowest priority, tasks above a minimum, newest first ------------------------- */
 
@@ -266,7 +301,7 @@ bool gang__preempt_place_in(struct gang__preemption *p, const struct gang__where
 void gang__preempt_spare(struct gang__preemption *p);
 /* The victim is back in the usage: is the taker, which is charged, entitled to what it takes? A
  * victim in the branch of the taker counts against what it may reclaim. Consolidation takes nothing
- * from any queue. */
+ * from any queue, and ranks do not depend on usage. */
 bool gang__preempt_is_entitled_beside(const struct gang__preemption *p,
                                       const struct gang__victim *x);
 

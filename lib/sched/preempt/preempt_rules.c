@@ -7,9 +7,8 @@
 /* No rule protects it. */
 static const struct gang__preempt_rule takeable = {GANG_PROTECTED_NOT, NULL};
 
-/* The branches of two leaves: the two children of the lowest queue that is above both. */
-static void branches_of(struct gang__queue_state *a, struct gang__queue_state *b,
-                        struct gang__queue_state **taker, struct gang__queue_state **giver)
+void gang__preempt_branches(struct gang__queue_state *a, struct gang__queue_state *b,
+                            struct gang__queue_state **taker, struct gang__queue_state **giver)
 {
     while (a->q->depth > b->q->depth)
         a = a->parent;
@@ -23,9 +22,8 @@ static void branches_of(struct gang__queue_state *a, struct gang__queue_state *b
     *giver = b;
 }
 
-/* The usage by which a queue that gives is judged. */
-static const int64_t *usage_of_giver(const struct gang__preemption *p,
-                                     const struct gang__queue_state *q)
+const int64_t *gang__preempt_usage_of(const struct gang__preemption *p,
+                                      const struct gang__queue_state *q)
 {
     return p->before ? p->before + q->q->index * p->s->dims : q->used;
 }
@@ -34,7 +32,7 @@ static const int64_t *usage_of_giver(const struct gang__preemption *p,
 static bool is_above(const struct gang__preemption *p, const struct gang__queue_state *q,
                      const int64_t *bound)
 {
-    return gang__usage_exceeds(p->s, q, bound, usage_of_giver(p, q), p->take, p->count);
+    return gang__usage_exceeds(p->s, q, bound, gang__preempt_usage_of(p, q), p->take, p->count);
 }
 
 /* Does the queue manage some of what the taker asks for, and use no more of it than its guarantee?
@@ -74,7 +72,7 @@ static bool kinds_differ(const struct gang__preemption *p, const struct gang__qu
         int64_t with = a->used[d] + (p->charged ? 0 : p->take[i].amount);
         if (a->guarantee[d] == GANG__NO_BOUND)
             continue;
-        if (with > a->share[d] && usage_of_giver(p, b)[d] > b->share[d])
+        if (with > a->share[d] && gang__preempt_usage_of(p, b)[d] > b->share[d])
             return false;
         exceeds = exceeds || with > a->share[d];
         keeps = keeps || with <= a->share[d];
@@ -92,7 +90,8 @@ static bool may_take_dominant(const struct gang__preemption *p, const struct gan
         gang__usage_exceeds(p->s, a, a->share, a->used, p->take, p->count))
         return false;
     struct gang__ratio taker = gang__fair_share_ratio(p->s, a, a->used, p->take, p->count);
-    struct gang__ratio giver = gang__fair_share_ratio(p->s, b, usage_of_giver(p, b), NULL, 0);
+    struct gang__ratio giver =
+        gang__fair_share_ratio(p->s, b, gang__preempt_usage_of(p, b), NULL, 0);
     return gang__ratio_compare(taker, giver) < 0;
 }
 
@@ -131,7 +130,7 @@ static struct gang__preempt_rule rule_of_reclaim(const struct gang__preemption *
         return (struct gang__preempt_rule){GANG_PROTECTED_RECLAIM_NEVER, leaf};
     if (leaf->q->reclaim == GANG_PREEMPT_LOWER && victim->job->priority >= p->taker->job->priority)
         return (struct gang__preempt_rule){GANG_PROTECTED_PRIORITY, leaf};
-    branches_of(leaf, victim->job->leaf, &a, &b);
+    gang__preempt_branches(leaf, victim->job->leaf, &a, &b);
     if (p->owns_nodes && gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count) &&
         gang__preempt_is_borrower(p, v))
         return takeable;
@@ -142,12 +141,17 @@ static struct gang__preempt_rule rule_of_reclaim(const struct gang__preemption *
     bool over_guarantee = is_above(p, b, b->guarantee);
     if (!over_share && (p->fair || !over_guarantee || has_no_guarantee(p, a)))
         return (struct gang__preempt_rule){GANG_PROTECTED_SHARE, b};
-    if (over_share && gang__usage_stays_within(a, a->share, a->used, p->take, p->count))
+    bool by_share =
+        over_share && (gang__usage_stays_within(a, a->share, a->used, p->take, p->count) ||
+                       may_take_dominant(p, a, b));
+    bool outranked = gang__preempt_outranks(p->s, victim->job, p->taker->job);
+    if (by_share && !outranked)
         return takeable;
-    if (over_share && may_take_dominant(p, a, b))
+    if (over_guarantee && (!outranked || gang__preempt_may_keep_by_guarantee(p, victim)) &&
+        gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count))
         return takeable;
-    if (over_guarantee && gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count))
-        return takeable;
+    if (outranked)
+        return (struct gang__preempt_rule){GANG_PROTECTED_OUTRANKS, a};
     return (struct gang__preempt_rule){
         over_share ? GANG_PROTECTED_PREEMPTOR_SHARE : GANG_PROTECTED_PREEMPTOR_GUARANTEE, a};
 }
@@ -179,15 +183,18 @@ struct gang__preempt_rule gang__preempt_rule_of(const struct gang__preemption *p
     if (p->mode == GANG__PREEMPT_MOVE)
         return takeable;
     if (victim->job->leaf != p->taker->job->leaf)
-        return rule_of_reclaim(p, v);
+        return p->mode == GANG__PREEMPT_ACROSS ? gang__preempt_rule_of_rank(p, victim)
+                                               : rule_of_reclaim(p, v);
     return (struct gang__preempt_rule){gang__preempt_rule_in_leaf(p, v), p->taker->job->leaf};
 }
 
-/* Does the rule hold for all gangs of the leaf that follow this one in the order of victims? */
-static bool holds_for_leaf(int32_t rule)
+/* Does the rule hold for all gangs of the leaf that follow this one in the order of victims? By
+ * rank, a guarantee protects each gang by the kinds that it takes. */
+static bool holds_for_leaf(const struct gang__preemption *p, int32_t rule)
 {
     return rule == GANG_PROTECTED_WITHIN_NEVER || rule == GANG_PROTECTED_RECLAIM_NEVER ||
-           rule == GANG_PROTECTED_PRIORITY || rule == GANG_PROTECTED_GUARANTEE ||
+           rule == GANG_PROTECTED_PRIORITY || rule == GANG_PROTECTED_ACROSS ||
+           (rule == GANG_PROTECTED_GUARANTEE && p->mode != GANG__PREEMPT_ACROSS) ||
            rule == GANG_PROTECTED_SHARE;
 }
 
@@ -202,7 +209,7 @@ enum gang__may gang__preempt_may_take(const struct gang__preemption *p,
     if (v->g->job->leaf == p->taker->job->leaf && gang__preempt_by_user_limit(p) &&
         (rule == GANG_PROTECTED_USER_LIMIT || rule == GANG_PROTECTED_PRIORITY))
         return GANG__MAY_NEVER;
-    if (holds_for_leaf(rule)) /* but a borrower may follow */
+    if (holds_for_leaf(p, rule)) /* but a borrower may follow */
         return p->owns_nodes ? GANG__MAY_NEVER : GANG__MAY_NONE;
     return GANG__MAY_NOT;
 }
@@ -221,9 +228,9 @@ bool gang__preempt_overshoots(const struct gang__preemption *p, const struct gan
 {
     struct gang__queue_state *a, *b;
     struct gang__ratio taker, giver;
-    if (victim->job->leaf == p->taker->job->leaf)
+    if (p->mode == GANG__PREEMPT_ACROSS || victim->job->leaf == p->taker->job->leaf)
         return false;
-    branches_of(p->taker->job->leaf, victim->job->leaf, &a, &b);
+    gang__preempt_branches(p->taker->job->leaf, victim->job->leaf, &a, &b);
     if (is_inside(a, p) || kinds_differ(p, a, b)) /* the latter was asked for each victim */
         return false;
     taker = gang__fair_share_ratio(p->s, a, a->used, NULL, 0);
@@ -310,7 +317,9 @@ bool gang__preempt_breaks_guarantee(const struct gang__preemption *p,
                                     const struct gang__gang *victim)
 {
     struct gang__queue_state *a, *b;
-    branches_of(p->taker->job->leaf, victim->job->leaf, &a, &b);
+    if (p->mode == GANG__PREEMPT_ACROSS)
+        return gang__preempt_rule_of_rank(p, victim).rule == GANG_PROTECTED_GUARANTEE;
+    gang__preempt_branches(p->taker->job->leaf, victim->job->leaf, &a, &b);
     if (gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count))
         return false;
     for (const struct gang__queue_state *q = victim->job->leaf; q != b->parent; q = q->parent)
@@ -337,18 +346,27 @@ static bool is_beyond(const struct gang__preemption *p, const struct gang__queue
     return false;
 }
 
+/* The same for a victim that the queue takes: from one that outranks the taker, for the guarantee
+ * alone. */
+static bool is_beyond_for(const struct gang__preemption *p, const struct gang__queue_state *a,
+                          const struct gang__gang *victim)
+{
+    return is_beyond(p, a) ||
+           (gang__preempt_outranks(p->s, victim->job, p->taker->job) && !is_inside(a, p));
+}
+
 bool gang__preempt_still_entitled(const struct gang__preemption *p)
 {
     const struct gang__victims *v = p->s->preempt.victims;
     struct gang__queue_state *a, *b, *leaf = p->taker->job->leaf;
-    bool some = false; /* mostly no queue is, and there may be many victims */
+    bool some = p->s->queues->ranks; /* mostly no queue is, and there may be many victims */
     for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent)
         some = some || is_beyond(p, q);
     for (size_t i = 0; some && i < v->count; i++) {
         if (v->list[i].spared || v->list[i].moves || v->list[i].g->job->leaf == leaf)
             continue;
-        branches_of(leaf, v->list[i].g->job->leaf, &a, &b);
-        if (is_beyond(p, a) || is_beyond(p, leaf))
+        gang__preempt_branches(leaf, v->list[i].g->job->leaf, &a, &b);
+        if (is_beyond_for(p, a, v->list[i].g) || is_beyond(p, leaf))
             return false;
     }
     return true;

@@ -45,8 +45,8 @@ static void expect(const struct gang__victim *v)
 bool gang__preempt_is_entitled_beside(const struct gang__preemption *p,
                                       const struct gang__victim *x)
 {
-    return p->mode == GANG__PREEMPT_MOVE || !gang__preempt_same_branch(p, x->g) ||
-           gang__preempt_still_entitled(p);
+    return p->mode == GANG__PREEMPT_MOVE || p->mode == GANG__PREEMPT_ACROSS ||
+           !gang__preempt_same_branch(p, x->g) || gang__preempt_still_entitled(p);
 }
 
 /* The victim comes back, if limits and capacity allow it. */

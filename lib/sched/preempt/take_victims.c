@@ -52,7 +52,8 @@ static bool take_some(struct gang__preemption *p, bool own, bool others)
         refused = refused || choice == REFUSED;
         if (choice != TAKE || !gang__preempt_take(p, &v))
             continue;
-        if (refused && gang__preempt_same_branch(p, v.g)) { /* from the first again */
+        if (refused && p->mode != GANG__PREEMPT_ACROSS &&
+            gang__preempt_same_branch(p, v.g)) { /* from the first again */
             gang__victims_close(s);
             open_victims(p, own, others);
             p->again = true;
@@ -69,10 +70,13 @@ static bool take_some(struct gang__preemption *p, bool own, bool others)
     return found || (s->preempt.victims->count > tested && gang__preempt_place(p));
 }
 
-/* From other queues: first what lies above their fair shares. A queue that keeps to its share would
+/* By rank: at once, since fair shares do not matter.
+ * From other queues: first what lies above their fair shares. A queue that keeps to its share would
  * take it back from those above theirs, and more gangs would be preempted than need be. */
 bool gang__preempt_take_until_placed(struct gang__preemption *p, bool own, bool others)
 {
+    if (p->mode == GANG__PREEMPT_ACROSS)
+        return take_some(p, own, others);
     p->fair = others;
     bool found = take_some(p, own, others);
     if (found || !others)

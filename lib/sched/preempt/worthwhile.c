@@ -65,7 +65,9 @@ bool gang__preempt_may_succeed(gang_sched *s, struct gang__gang *g, int32_t why)
     gang__preempt_set_up(&p, s, g);
     if (s->opts.max_moves > 0 && why == GANG_WAIT_CAPACITY && gang__preempt_amounts_suffice(&p))
         return true;
-    return may_preempt_within(&p) || may_reclaim(s, &p);
+    return may_preempt_within(&p) || may_reclaim(s, &p) ||
+           gang__preempt_rank_is_worthwhile(s, g->job->leaf, g->job->priority) !=
+               GANG__WORTHWHILE_NOT;
 }
 
 bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_class, int32_t why)
@@ -88,6 +90,10 @@ enum gang__worthwhile gang__preempt_is_worthwhile_in(gang_sched *s,
     gang__preempt_set_up(&p, s, gang__wait_class_head(root));
     if ((s->opts.max_moves > 0 && gang__preempt_amounts_suffice(&p)) || may_reclaim(s, &p))
         return GANG__WORTHWHILE_FOR_ALL;
+    enum gang__worthwhile by_rank =
+        gang__preempt_rank_is_worthwhile(s, group->leaf, root->grouped.highest);
+    if (by_rank != GANG__WORTHWHILE_NOT)
+        return by_rank;
     int32_t within = group->leaf->q->within;
     if (first && within != GANG_PREEMPT_NEVER &&
         (root->grouped.highest > first->job->priority ||
@@ -131,4 +137,5 @@ void gang__preempt_look(gang_sched *s)
     find_above_share(s);
     gang__users_limit_refresh(s);
     gang__victims_sort(s);
+    gang__preempt_look_at_ranks(s);
 }

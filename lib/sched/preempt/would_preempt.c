@@ -73,8 +73,8 @@ static struct gang__preempt_rule rule_by_usage(const struct look *l, struct gang
     const struct gang__queue_state *leaf = l->p.taker->job->leaf;
     struct gang__preempt_rule rule = rule_for_part(l, victim);
     if (rule.rule == GANG_PROTECTED_NOT && victim->job->leaf != leaf && !l->entitled)
-        return (struct gang__preempt_rule){GANG_PROTECTED_PREEMPTOR_SHARE, leaf};
-    return rule;
+        rule = (struct gang__preempt_rule){GANG_PROTECTED_PREEMPTOR_SHARE, leaf};
+    return victim->job->leaf != leaf ? gang__preempt_rule_beside_rank(&l->p, victim, rule) : rule;
 }
 
 /* A taker with a choice of tasks may take the gang if it may with one of the choices. */

@@ -163,6 +163,8 @@ struct gang__preempt_sched {
     bool above_share; /* a queue is above its share or guarantee, when last looked at, */
     /* and all such queues lie on the path of this one; NULL: they lie in several branches */
     const struct gang__queue_state *only_above;
+    int64_t lowest_victim;      /* the lowest priority of a gang that runs, when last looked at, */
+    uint64_t victim_classes;    /* and the classes of preemption of those gangs, as bits */
     int64_t preempted_tasks;    /* in this run, of max_preempted_tasks */
     int64_t min_runtime_due_ns; /* when a gang may preempt, or be a victim, that may not yet */
     uint64_t stops; /* gangs, and tasks above a minimum, that were preempted or moved so far */
