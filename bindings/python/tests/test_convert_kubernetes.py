@@ -116,6 +116,54 @@ def test_cluster_queues_borrow_and_lend_within_limits() -> None:
         assert outcome(scenario)["jobs"]["j"]["gpus"] == most
 
 
+def borrowing(name: str, policy: Any, **more: Any) -> str:
+    """A queue of cohort "all" with a nominal quota of one GPU."""
+    flavor = {"name": "f", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": 1}]}
+    groups = [{"coveredResources": ["nvidia.com/gpu"], "flavors": [flavor]}]
+    preemption = {"reclaimWithinCohort": "Any", "borrowWithinCohort": policy, **more}
+    spec = {"cohortName": "all", "resourceGroups": groups, "preemption": preemption}
+    return manifest("ClusterQueue", spec, "kueue.x-k8s.io/v1beta1", name=name)
+
+
+def test_a_borrowing_queue_preempts_lower_priority_of_borrowing_queues() -> None:
+    scenario = convert(
+        borrowing("a", {"policy": "LowerPriority", "maxPriorityThreshold": 5}),
+        borrowing("b", None),
+        borrowing("c", {"policy": "LowerPriority"}),
+        manifest("Cohort", {"parentName": "top"}, name="all"),
+        manifest("Cohort", {}, name="top"),
+    ).scenario
+    across = {q["name"]: (q.get("across"), q.get("across_max_priority")) for q in scenario["queues"]}
+    assert across == {"top": ("lower", None), "all": (None, None), "a": ("lower-capped", 5),
+                      "b": ("never", None), "c": ("lower", None)}
+    scenario["nodes"] = [{"name": "n", "gpus": 4, "cpus": 4}]
+    scenario["queues"] = [{key: value for key, value in q.items() if key != "limit"}
+                          for q in scenario["queues"]]
+
+    def gpus(name: str, priority: int, count: int, **more: Any) -> Dict[str, Any]:
+        return {"name": "%s%d" % (name, priority), "queue": name, "priority": priority, "min": count,
+                "tasks": [{"count": count, "gpu": 1}], **more}
+
+    running = {"state": "running", "running_on": ["n"]}
+    scenario["jobs"] = [gpus("b", 6, 1, **running), gpus("b", 5, 1, **running),
+                        gpus("a", 9, 1, **running), gpus("a", 8, 1, **running),
+                        gpus("a", 7, 1), gpus("a", 6, 1)]
+    states = {name: job["state"] for name, job in outcome(scenario)["jobs"].items()}
+    assert states == {"b6": "running", "b5": "preempted", "a9": "running", "a8": "running",
+                      "a7": "running", "a6": "pending"}  # b is within its nominal quota now
+    check(scenario)
+
+
+@pytest.mark.parametrize("policy, more", [
+    ({"policy": "HigherPriority"}, {}),
+    ({"policy": "LowerPriority", "maxPriorityThreshold": 0.5}, {}),
+    ({"policy": "LowerPriority"}, {"reclaimWithinCohort": "Never"}),
+])
+def test_bad_policies_of_borrowing(policy: Any, more: Any) -> None:
+    with pytest.raises(ConvertError, match="borrowWithinCohort"):
+        convert(borrowing("a", policy, **more))
+
+
 def test_cohorts_in_cohorts() -> None:
     scenario = convert(
         manifest(

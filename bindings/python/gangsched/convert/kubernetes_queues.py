@@ -16,6 +16,9 @@ flavors with ``nodeLabels``, ResourceFlavor     ``partitions``, of nodes that ha
                                                 quotas are of ``KIND@FLAVOR``
 ``preemption.withinClusterQueue`` (Never)       ``within``: never, lower, lower-or-newer
 ``preemption.reclaimWithinCohort`` (Never)      ``reclaim``: never, lower, any
+``preemption.borrowWithinCohort``               ``across``: never, lower (LowerPriority), or
+                                                lower-capped with ``across_max_priority``
+                                                (``maxPriorityThreshold``); of its cohorts: lower
 ``queueingStrategy``                            ``block``: strict (StrictFIFO) or none
 ``fairSharing.weight``                          ``weight``
 ``stopPolicy``                                  ``state: closed``
@@ -232,6 +235,7 @@ class _Kueue:
             queue["guaranteed"] = quotas(sums[cohort])
             self._limits(queue, sums[cohort], own[cohort], cohort not in self.above)
             out.append(queue)
+        self._rivals(out, [leaf for leaf, _ in leaves])
         self.scenario.setdefault("queues", []).extend(out + [leaf for leaf, _ in leaves])
         self._partitions([quota for _, quota in leaves] + list(own.values()))
 
@@ -279,12 +283,7 @@ class _Kueue:
             if word.text("Never") not in values:
                 raise word.fail("not one of %s: %s" % (", ".join(values), quote(word.value)))
             out[member] = values[word.text("Never")]
-        if preemption.way("borrowWithinCohort.policy").text("Never") != "Never":
-            self.report.warn(
-                preemption.get("borrowWithinCohort").place,
-                "no counterpart: a borrowing queue preempts no job "
-                "of a queue within its guarantee",
-            )
+        self._borrow(preemption.get("borrowWithinCohort"), out)
         preemption.done()
         strategy = spec.get("queueingStrategy")
         if strategy.text("BestEffortFIFO") == "StrictFIFO":
@@ -313,6 +312,39 @@ class _Kueue:
         spec.done()
         self.first_flavor[out["name"]] = [f for f in quota.flavors if self.flavors.get(f)][:1]
         return out, quota
+
+    def _borrow(self, at: At, out: Json) -> None:
+        """Which jobs of other queues of its cohort it preempts while it borrows."""
+        policy, threshold = at.get("policy"), at.get("maxPriorityThreshold")
+        if policy.text("Never") not in ("Never", "LowerPriority"):
+            raise policy.fail("neither Never nor LowerPriority: %s" % quote(policy.value))
+        if policy.text("Never") == "LowerPriority":
+            if out["reclaim"] == "never":
+                raise policy.fail("LowerPriority, and reclaimWithinCohort is Never")
+            out["across"] = "lower"
+            if threshold:
+                out["across"] = "lower-capped"
+                out["across_max_priority"] = threshold.number(0, -2 ** 31, 2 ** 31)
+        at.done()
+
+    def _rivals(self, cohorts: List[Json], leaves: Sequence[Json]) -> None:
+        """Let leaves of a cohort preempt across, if one of them does, but no others than those."""
+        tops = {leaf["name"]: self._top(leaf) for leaf in leaves}
+        borrowing = {tops[leaf["name"]] for leaf in leaves if "across" in leaf} - {None}
+        for cohort in cohorts:
+            if cohort["name"] in borrowing:
+                cohort["across"] = "lower"
+        for leaf in leaves:
+            if tops[leaf["name"]] in borrowing:
+                leaf.setdefault("across", "never")
+            else:  # it is in no cohort
+                leaf.pop("across", None), leaf.pop("across_max_priority", None)
+
+    def _top(self, leaf: Json) -> Optional[str]:
+        at = leaf.get("parent")
+        while at in self.above:
+            at = self.above[at]
+        return at
 
     def _partitions(self, all_quotas: Sequence[_Quota]) -> None:
         used = sorted({f for quota in all_quotas for f in quota.flavors if self.flavors.get(f)})
