@@ -191,7 +191,7 @@ def test_errors_and_warnings_are_plain_objects() -> None:
     assert str(warning) == "%s: %s" % (warning.place, warning.text)
     assert set(package.__all__) == {
         "FORMATS", "ConvertError", "ConvertWarning", "Converted", "convert", "detect", "main"}
-    assert len(FORMATS) == 10
+    assert len(FORMATS) == 11
 
 
 # ---- the command line -------------------------------------------------------------------------

@@ -207,6 +207,78 @@ def test_slurm_preempts_only_if_configured() -> None:
     assert {q["reclaim"] for q in scenario["queues"]} == {"never"}
 
 
+QOS_CONF = (
+    "PreemptType=preempt/qos\nPreemptMode=REQUEUE\n" + SMALL
+    + "PartitionName=a Nodes=ALL Default=YES MaxTime=1:0:0\nPartitionName=b Nodes=n1 AllowQos=normal\n"
+)
+QOS = (
+    "Name|Priority|GraceTime|Preempt|PreemptExemptTime|PreemptMode|MaxWall\n"
+    "normal|10|00:00:00|scavenger||cluster|\n"
+    "high|100|00:00:00|normal,scavenger||requeue,within|\n"
+    "scavenger|0|00:01:30||00:05:00|cancel|1-00:00:00\n"
+)
+
+
+def test_qos_preempt_by_their_lists() -> None:
+    converted = convert(QOS_CONF, QOS)
+    scenario = converted.scenario
+    assert [q["name"] for q in scenario["queues"]] == [
+        "a", "a.normal", "a.high", "a.scavenger", "b", "b.normal"]
+    high, normal = queue(scenario, "a.high"), queue(scenario, "b.normal")
+    scavenger = queue(scenario, "a.scavenger")
+    assert (high["preempt_class"], high["preempts"], high["priority"], high["within"]) == (
+        "high", "normal,scavenger", 100, "lower")
+    assert (normal["preempt_class"], normal["preempts"], normal["within"]) == (
+        "normal", "scavenger", "never")
+    assert (scavenger["preempt_mode"], scavenger["grace_s"], scavenger["min_runtime_s"]) == (
+        "cancel", 90, 300)
+    assert "preempts" not in scavenger and "preempt_mode" not in high
+    assert queue(scenario, "a")["max_time_limit_s"] == 3600
+    assert scenario["default_queue"] == "a.normal"
+    assert "maxwall: no counterpart" in texts(converted)
+    running = {"state": "running", "running_on": ["n1", "n2"]}
+    two = [{"count": 2, "cpu": 4}]
+    scenario["jobs"] = [
+        {"name": "low", "queue": "a.normal", "priority": 9, "min": 2, "tasks": two, **running},
+        {"name": "urgent", "queue": "a.high", "min": 2, "tasks": two},
+    ]
+    jobs = outcome(scenario)["jobs"]
+    assert jobs["urgent"]["state"] == "running" and jobs["low"]["state"] == "preempted"
+    scenario["jobs"][1]["queue"] = "b.normal"  # of the same class
+    assert outcome(scenario)["jobs"]["low"]["state"] == "running"
+    check(scenario)
+
+
+def test_classes_without_a_partition_are_left_out() -> None:
+    scenario = convert(QOS_CONF.replace("Nodes=ALL", "Nodes=ALL DenyQos=scavenger"), QOS).scenario
+    assert queue(scenario, "a.high")["preempts"] == "normal"
+    assert "preempts" not in queue(scenario, "a.normal")
+    check(scenario)
+
+
+def test_qos_count_only_with_preempt_qos() -> None:
+    converted = convert(QOS_CONF.replace("preempt/qos", "preempt/partition_prio"), QOS)
+    assert [q["name"] for q in converted.scenario["queues"]] == ["a", "b"]
+    assert "not preempt/qos" in texts(converted)
+
+
+@pytest.mark.parametrize("text, reason", [
+    ("Name|Preempt\na|b\n", 'no QOS "b"'),
+    ("Name|Preempt\na|b\nb|a\n", "would preempt itself"),
+    ("Name|Preempt\na|\na|\n", "there twice"),
+    ("Name|Preempt\na\n", "1 columns, not 2"),
+    ("Name|Preempt|PreemptMode\na||stop\n", "not a PreemptMode"),
+    ("Name|GraceTime|Preempt\na|soon|\n", "not a time"),
+    ("Name|Priority|Preempt\na|-1|\n", "Priority"),
+    ("Name|Preempt\n" + "".join("q%d|\n" % i for i in range(65)), "more than 64 QOS"),
+    ("Preempt\na\n", "no column name"),
+    ("Name|Preempt|Preempt\na||\n", "no column preempt"),
+])
+def test_bad_qos(text: str, reason: str) -> None:
+    with pytest.raises(ConvertError, match=reason):
+        convert(QOS_CONF, text)
+
+
 def test_builtin_and_slices() -> None:
     scenario = convert(
         "SchedulerType=sched/builtin\nPriorityType=priority/basic\nPreemptMode=GANG\n"

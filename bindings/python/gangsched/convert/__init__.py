@@ -11,7 +11,8 @@ Each format has a module, and its documentation says what becomes of each settin
 * :mod:`~gangsched.convert.capacity_scheduler`: ``capacity-scheduler.xml`` with ``yarn-site.xml``
 * :mod:`~gangsched.convert.fair_scheduler`: ``fair-scheduler.xml`` with ``yarn-site.xml``
 * :mod:`~gangsched.convert.tony`: ``tony.xml``
-* :mod:`~gangsched.convert.slurm`: ``slurm.conf``, ``gres.conf``, ``topology.conf``
+* :mod:`~gangsched.convert.slurm`: ``slurm.conf``, ``gres.conf``, ``topology.conf``,
+  ``sacctmgr -P show qos``
 * :mod:`~gangsched.convert.kubernetes`: nodes, queues and jobs as manifests
 * :mod:`~gangsched.convert.nvidia_topo`: ``nvidia-smi topo -m``
 

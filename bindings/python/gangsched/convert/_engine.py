@@ -21,15 +21,15 @@ MAX_BYTES = 1 << 28
 #: The formats, by the name for ``format``.
 FORMATS = (
     "capacity-scheduler", "yarn-site", "fair-scheduler", "tony", "slurm", "gres", "topology",
-    "kubernetes", "nvidia-topo", "scenario",
+    "qos", "kubernetes", "nvidia-topo", "scenario",
 )
 
 #: The usual file name of each format, for input that was given as text.
 _CALLED = {
     "capacity-scheduler": "capacity-scheduler.xml", "yarn-site": "yarn-site.xml",
     "fair-scheduler": "fair-scheduler.xml", "tony": "tony.xml", "slurm": "slurm.conf",
-    "gres": "gres.conf", "topology": "topology.conf", "kubernetes": "manifest",
-    "nvidia-topo": "nvidia-smi topo -m", "scenario": "scenario",
+    "gres": "gres.conf", "topology": "topology.conf", "qos": "sacctmgr show qos",
+    "kubernetes": "manifest", "nvidia-topo": "nvidia-smi topo -m", "scenario": "scenario",
 }
 
 Input = Union[str, bytes, "os.PathLike[str]", IO[str], IO[bytes]]
@@ -231,7 +231,7 @@ Convert = Callable[[Sequence[Source], Report], Part]
 _CONVERTERS: Tuple[Tuple[Tuple[str, ...], Convert], ...] = (
     (("scenario",), _scenario),
     (("kubernetes",), kubernetes.convert),
-    (("slurm", "gres", "topology"), slurm.convert),
+    (("slurm", "gres", "topology", "qos"), slurm.convert),
     (("capacity-scheduler",), capacity_scheduler.convert),
     (("fair-scheduler",), fair_scheduler.convert),
     (("tony",), tony.convert),
@@ -277,7 +277,7 @@ def _named(source: Source, found: str, taken: Dict[str, str]) -> str:
     """The name of a source in messages: its own, or the usual file name of its format."""
     if not source.name.startswith("<input "):
         return source.name
-    # Slurm's three files all have the format "slurm".
+    # Slurm's files all have the format "slurm".
     kind = (slurm.looks_like(source.text) or found) if found == "slurm" else found
     name, number = "%s (text)" % _CALLED[kind], 1
     while name in taken:
@@ -300,7 +300,7 @@ def convert(*inputs: Input, format: Optional[str] = None) -> Converted:
 
     Each input is a path, an open file, or text (bytes; or ``str`` with a line break or a leading
     ``<``, ``{`` or ``[``). Its contents tell its format, unless ``format``, one of FORMATS, is
-    given ("slurm": any of its three files). Messages name inputs by their file, and text by its
+    given ("slurm": any of its files). Messages name inputs by their file, and text by its
     usual file: ``capacity-scheduler.xml (text)``. Related inputs are read together: ``slurm.conf``
     with ``gres.conf`` and ``topology.conf``, a scheduler's file with ``yarn-site.xml``. Inputs of
     different systems, such as queues of one, nodes of another and jobs of a third, make one

@@ -2,19 +2,24 @@
 """The partitions of Slurm: each becomes a partition of nodes, and a queue of the same name."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Set, Tuple
 
 from ._base import (
     MAX_SECONDS, ConvertError, Json, Report, boolean, integer, name, number, quote, seconds,
 )
 from ._hostlist import expand
 from ._slurm_lines import Line, Node, Settings, minutes
+from ._slurm_qos import Qos
 from ._yarn import acl
 
 _PARTITION_KEYS = {
     "partitionname", "nodes", "prioritytier", "preemptmode", "maxtime", "defaulttime", "state",
     "allowgroups", "default", "gracetime", "oversubscribe", "shared", "priority",
 }
+_MODES = {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "WITHIN", "PRIORITY"}
+
+#: Members of a queue that are those of its leaves, not inherited.
+_OF_LEAVES = ("order", "block", "within", "reclaim", "preempt_mode")
 
 
 class Partitions:
@@ -30,6 +35,8 @@ class Partitions:
         self.lines: List[Tuple[Line, Dict[str, Tuple[str, Line]]]] = []
         #: sets of nodes, by name
         self.sets: Dict[str, Line] = {}
+        #: the QOS, if they are given
+        self.qos: List[Qos] = []
 
     def add(self, line: Line, keys: Dict[str, Tuple[str, Line]]) -> None:
         self.lines.append((line, keys))
@@ -44,9 +51,13 @@ class Partitions:
             seen[partition] = line
             self._put_nodes(partition, keys)
             self.scenario.setdefault("partitions", []).append({"name": partition})
-            self.scenario.setdefault("queues", []).append(self._queue(partition, line, keys))
+            queue = self._queue(partition, line, keys)
+            self.scenario.setdefault("queues", []).extend([queue] + self._leaves(queue, keys))
+        self._settle_classes()
         tiers: Dict[int, List[str]] = {}
         for queue in self.scenario.get("queues", []):
+            if "parent" in queue:
+                continue
             tiers.setdefault(queue["priority"], []).append(queue["name"])
         for names in tiers.values():
             if len(names) > 1:
@@ -113,7 +124,9 @@ class Partitions:
                 )
             self.scenario["default_queue"] = partition
         for key, (_, at) in keys.items():
-            if key not in _PARTITION_KEYS:
+            if key not in _PARTITION_KEYS and not (
+                key in ("allowqos", "denyqos") and self._by_qos()
+            ):
                 self.report.warn(at.place(key), "no counterpart")
         return out
 
@@ -158,7 +171,7 @@ class Partitions:
             raise ConvertError(
                 self.settings.place("preempttype"), "not a PreemptType: %s" % quote(kind)
             )
-        if kind == "preempt/qos":
+        if kind == "preempt/qos" and not self.qos:
             self.report.warn(
                 self.settings.place("preempttype"),
                 "QOS are not in these files; nothing is preempted",
@@ -168,22 +181,95 @@ class Partitions:
         text, place = value("preemptmode", everywhere)
         words = {word.strip().upper() for word in text.split(",") if word.strip()}
         gang = "GANG" in {word.strip().upper() for word in everywhere.split(",")}
-        unknown = words - {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "WITHIN", "PRIORITY"}
+        unknown = words - _MODES
         if unknown:
             raise ConvertError(place, "not a PreemptMode: %s" % quote(sorted(unknown)[0]))
         out["within"] = "lower" if "WITHIN" in words and by_tier else "never"
         out["reclaim"] = "any" if by_tier else "never"
-        if by_tier and ("OFF" in words or words <= {"GANG", "WITHIN"}):
-            out["no_preemption"] = True
         sliced = self._slices(value, gang, out)
+        if by_tier:
+            self._mode(place, words, sliced, out)
+
+    def _mode(self, place: str, words: Set[str], sliced: bool, out: Json) -> None:
+        """How the jobs of a queue are preempted."""
+        if "OFF" in words or words <= {"GANG", "WITHIN"}:
+            out["no_preemption"] = True
         for word, mode in (("CANCEL", "cancel"), ("SUSPEND", "suspend")):
-            if word in words and by_tier:
-                if mode == "suspend" and sliced:
-                    self.report.warn(
-                        place, "suspends no job where gangs take turns: preempted jobs are requeued"
-                    )
-                else:
-                    out["preempt_mode"] = mode
+            if word not in words:
+                continue
+            if mode == "suspend" and sliced:
+                self.report.warn(
+                    place, "suspends no job where gangs take turns: preempted jobs are requeued"
+                )
+            else:
+                out["preempt_mode"] = mode
+
+    def _by_qos(self) -> bool:
+        kind = self.settings.get("preempttype", "preempt/none").lower()
+        return bool(self.qos) and kind == "preempt/qos"
+
+    def _allowed(self, keys: Dict[str, Tuple[str, Line]]) -> List[Qos]:
+        """The QOS of which jobs may be in a partition."""
+        known = {qos.name for qos in self.qos}
+        out = list(self.qos)
+        for key, wanted in (("allowqos", True), ("denyqos", False)):
+            text, line = keys.get(key, ("ALL" if wanted else "", None))
+            if not text or (wanted and text.upper() == "ALL"):
+                continue
+            names = {word.strip() for word in text.split(",") if word.strip()}
+            if line and names - known:
+                raise ConvertError(line.place(key), "no QOS %s" % quote(sorted(names - known)[0]))
+            out = [qos for qos in out if (qos.name in names) == wanted]
+        return out
+
+    def _leaves(self, queue: Json, keys: Dict[str, Tuple[str, Line]]) -> List[Json]:
+        """A leaf for each QOS of a partition, if jobs are preempted by QOS."""
+        if not self._by_qos():
+            return []
+        common = {key: queue.pop(key) for key in _OF_LEAVES if key in queue}
+        everywhere = self.settings.get("preemptmode", "OFF")
+        cluster = {word.strip().upper() for word in everywhere.split(",") if word.strip()}
+        out: List[Json] = []
+        for qos in self._allowed(keys):
+            words = qos.modes if qos.modes - {"GANG", "WITHIN"} else qos.modes | cluster
+            leaf: Json = {
+                "name": "%s.%s" % (queue["name"], qos.name), "parent": queue["name"], **common,
+                "priority": qos.priority, "within": "lower" if "WITHIN" in words else "never",
+                "preempt_class": qos.name, "grace_s": seconds(qos.place("GraceTime"), qos.grace),
+            }
+            if qos.preempts:
+                leaf["preempts"] = ",".join(qos.preempts)
+            if qos.exempt:
+                leaf["min_runtime_s"] = seconds(qos.place("PreemptExemptTime"), qos.exempt)
+            self._mode(qos.place("PreemptMode"), words, "quantum_s" in queue, leaf)
+            out.append(leaf)
+        if not out:
+            raise ConvertError(self.settings.file, "no QOS for partition %s" % quote(queue["name"]))
+        if self.scenario.get("default_queue") == queue["name"]:
+            names = [leaf["name"] for leaf in out]
+            normal = "%s.normal" % queue["name"]
+            self.scenario["default_queue"] = normal if normal in names else names[0]
+        return out
+
+    def _settle_classes(self) -> None:
+        """Leave out classes of which no partition has jobs."""
+        if not self._by_qos():
+            if self.qos:
+                self.report.warn(
+                    self.settings.place("preempttype"), "not preempt/qos: QOS are not read"
+                )
+            return
+        leaves = [queue for queue in self.scenario.get("queues", []) if "preempt_class" in queue]
+        there = {leaf["preempt_class"] for leaf in leaves}
+        for leaf in leaves:
+            names = [word for word in leaf.pop("preempts", "").split(",") if word in there]
+            if names:
+                leaf["preempts"] = ",".join(names)
+        self.report.warn(
+            self.settings.place("preempttype"),
+            "preempt/qos: jobs name the queue PARTITION.QOS, and fair shares of queues take turns by "
+            "the Priority of their QOS",
+        )
 
     def _slices(self, value: Any, gang: bool, out: Json) -> bool:
         text, place = value("oversubscribe", value("shared", "NO")[0])

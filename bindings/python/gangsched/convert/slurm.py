@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's ``slurm.conf``, ``gres.conf`` and ``topology.conf``.
+"""Slurm's ``slurm.conf``, ``gres.conf``, ``topology.conf``, and the output of
+``sacctmgr -P show qos``.
 
 ============================================  ======================================================
 Slurm                                         scenario
@@ -19,7 +20,13 @@ Slurm                                         scenario
                                               partition
 ``PriorityTier`` (1)                          ``priority``: fair shares by tier, as all is left over
 ``PreemptType`` = preempt/partition_prio      ``reclaim: any``; otherwise ``never``
-``PreemptMode``                               ``preempt_mode``; OFF: ``no_preemption``
+``PreemptType`` = preempt/qos                 a queue PARTITION.QOS for each QOS that a partition
+                                              allows (``AllowQos``, ``DenyQos``): jobs name it
+``Name``, ``Preempt`` of a QOS                ``preempt_class``, ``preempts``
+``Priority``, ``GraceTime``,                  ``priority``, ``grace_s``, ``min_runtime_s`` of these
+``PreemptExemptTime`` of a QOS                queues
+``PreemptMode``, also of a QOS                ``preempt_mode``; OFF: ``no_preemption``; WITHIN:
+                                              ``within: lower``
 ``OverSubscribe`` = FORCE:n with GANG         ``quantum_s`` (``SchedulerTimeSlice``),
                                               ``quantum_rows``
 ``GraceTime``, ``PreemptExemptTime``          ``grace_s``, ``min_runtime_s``
@@ -43,7 +50,7 @@ Slurm                                         scenario
 Options of jobs are in no file. ``--switches=1@TIME`` corresponds to a job with ``prefer``:
 "switch1" and ``prefer_wait_s``, at most ``max_switch_wait`` of ``SchedulerParameters``.
 
-Limits of accounts and QOS are in Slurm's database, not in these files. Everything else becomes a
+Limits of accounts and QOS are in Slurm's database; they are not read. Everything else becomes a
 warning.
 """
 from __future__ import annotations
@@ -56,6 +63,7 @@ from ._base import (
 )
 from ._slurm_lines import Line, Settings, minutes, read_lines
 from ._slurm_nodes import Nodes
+from ._slurm_qos import read_qos
 from ._slurm_queues import Partitions
 from ._slurm_topology import Topology
 
@@ -84,6 +92,9 @@ class _Converter:
         node_defaults: Dict[str, Tuple[str, Line]] = {}
         part_defaults: Dict[str, Tuple[str, Line]] = {}
         for source in sources:
+            if source.form == "qos" or looks_like(source.text) == "qos":
+                self.partitions.qos += read_qos(source, report)
+                continue
             lines = read_lines(source, report)
             is_gres = source.form == "gres" or looks_like(source.text) == "gres"
             for line in lines:
@@ -177,7 +188,9 @@ class _Converter:
 
 
 def looks_like(text: str) -> Optional[str]:
-    """Which file the text is: slurm, gres or topology."""
+    """Which file the text is: slurm, gres, topology or qos."""
+    if re.match(r"(?i)\s*([A-Z]+\|)*Preempt(\||[ \t\r]*\n|$)", text):
+        return "qos"
     plain = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
     if re.search(r"(?im)^\s*(SwitchName|BlockName)\s*=", plain):
         return "topology"
@@ -192,5 +205,6 @@ def looks_like(text: str) -> Optional[str]:
 
 
 def convert(sources: Sequence[Source], report: Report) -> Part:
-    """Convert those of ``slurm.conf``, ``gres.conf`` and ``topology.conf`` that are given."""
+    """Convert those of ``slurm.conf``, ``gres.conf``, ``topology.conf`` and the QOS that are
+    given."""
     return _Converter(sources, report).convert()
