@@ -132,7 +132,9 @@ enum {
 /** Order of the children of a queue. */
 enum {
     /** Queues below their fair share first. Then queues that stay inside their guarantee with
-     *  the job at their head. Then queue priority. Then the smaller dominant share with the job. */
+     *  the job at their head. Then queue priority. Then the smaller dominant share with the job.
+     *  With `across` in force for the parent, two criteria come before all these: queues that stay
+     *  inside their guarantee, then the higher priority of the job at the head. */
     GANG_CHILD_ORDER_FAIR = 0,
     GANG_CHILD_ORDER_UTILIZATION = 1, /**< smaller used over guaranteed (YARN) */
     /** priority among those on the same side of their guarantee (YARN) */

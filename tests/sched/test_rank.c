@@ -117,6 +117,34 @@ START_TEST(the_lowest_priority_of_all_rival_leaves_goes_first)
 }
 END_TEST
 
+START_TEST(a_job_goes_before_those_that_it_would_preempt)
+{
+    for (int i = 0; i < QUEUES; i++)
+        q[i].reclaim = GANG_PREEMPT_NEVER;
+    set_queues();
+    start("a", 3, 5);
+    gang_job_id other = start("c", 1, 9), low = start("b", 1, 1), high = start("a", 1, 4);
+    host_end_job(&h, other);
+    ck_assert_int_eq(host_tasks(&h, high), 1);
+    ck_assert_int_eq(host_ops(&h, low, "start"), 0); /* though b is below its share, and a above */
+}
+END_TEST
+
+START_TEST(a_job_inside_its_guarantee_goes_before_higher_priorities)
+{
+    guarantee(P, &two);
+    guarantee(B, &one);
+    for (int i = 0; i < QUEUES; i++)
+        q[i].reclaim = GANG_PREEMPT_NEVER;
+    set_queues();
+    start("a", 3, 5);
+    gang_job_id other = start("c", 1, 9), low = start("b", 1, 1), high = start("a", 1, 4);
+    host_end_job(&h, other);
+    ck_assert_int_eq(host_tasks(&h, low), 1);
+    ck_assert_int_eq(host_tasks(&h, high), 0);
+}
+END_TEST
+
 START_TEST(a_guarantee_protects)
 {
     guarantee(P, &two);
@@ -127,6 +155,7 @@ START_TEST(a_guarantee_protects)
     gang_job_id high = start("a", 1, 3), last = start("a", 1, 4);
     ck_assert_int_eq(host_tasks(&h, more), 0);
     ck_assert_int_eq(host_tasks(&h, high) + host_tasks(&h, last), 1);
+    ck_assert_int_eq(host_ops(&h, low, "preempt"), 0);
     waits(high); /* `last` took its place, which cost no job of b more */
     ck_assert_int_eq(host_tasks(&h, low), 1);
 }
@@ -231,6 +260,25 @@ START_TEST(kinds_without_quota_go_by_priority_too)
     ck_assert_int_eq(host_tasks(&h, high), 8);
     waits(low);
     ck_assert_int_eq(host_ops(&h, high, "preempt"), 0);
+}
+END_TEST
+
+START_TEST(an_unlimited_guarantee_takes_nothing_from_a_higher_rank)
+{
+    struct gang_quota core = {"cpu", 1000, NULL, 0, 0};
+    struct gang_group_spec cores = group_of(8, 1000, 0);
+    struct gang_job_spec job = host_job(&cores, 1);
+    guarantee(A, &one); /* cores are not managed */
+    guarantee(B, &core);
+    set_queues();
+    job.queue = "b";
+    job.priority = 5;
+    gang_job_id high = host_submit(&h, &job);
+    host_run(&h, 1);
+    job.queue = "a";
+    job.priority = 1;
+    waits(host_submit(&h, &job));
+    ck_assert_int_eq(host_tasks(&h, high), 8);
 }
 END_TEST
 
@@ -511,6 +559,8 @@ int main(void)
     tcase_add_test(tests, equal_priorities_are_spared);
     tcase_add_test(tests, a_leaf_may_decline_and_a_queue_outside_is_no_rival);
     tcase_add_test(tests, the_lowest_priority_of_all_rival_leaves_goes_first);
+    tcase_add_test(tests, a_job_goes_before_those_that_it_would_preempt);
+    tcase_add_test(tests, a_job_inside_its_guarantee_goes_before_higher_priorities);
     tcase_add_test(tests, a_guarantee_protects);
     tcase_add_test(tests, a_guarantee_takes_back_from_a_higher_rank);
     tcase_add_test(tests, limits_of_all_ancestors_hold);
@@ -518,6 +568,7 @@ int main(void)
     tcase_add_test(tests, a_cap_spares_higher_priorities);
     tcase_add_test(tests, below_the_cap_negative_priorities_count_too);
     tcase_add_test(tests, kinds_without_quota_go_by_priority_too);
+    tcase_add_test(tests, an_unlimited_guarantee_takes_nothing_from_a_higher_rank);
     tcase_add_test(tests, a_forecast_and_a_change_of_queues_know_ranks);
     tcase_add_test(tests, a_class_preempts_the_classes_that_it_lists_whatever_priorities_are);
     tcase_add_test(tests, each_class_has_its_mode);

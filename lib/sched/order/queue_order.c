@@ -166,6 +166,16 @@ static struct gang__gang *head_below(const struct gang__queue_state *q)
         GANG__OF(struct gang__wait_class, ready_link, gang__set_first(&q->order.ready)));
 }
 
+/* Where jobs preempt across the children by priority (gang_queue_spec.across), a job goes before
+ * those that it would preempt. Without a head, all have the same priority. */
+static void key_rank(const struct gang__queue_state *q, const struct gang__gang *head,
+                     struct gang__child_key *k)
+{
+    const struct gang__queue *above = q->parent->q;
+    k->ranked = head && above && above->across != GANG_ACROSS_NEVER;
+    k->head_priority = k->ranked ? head->job->priority : 0;
+}
+
 static void key_fair(gang_sched *s, const struct gang__queue_state *q,
                      const struct gang__take *take, uint32_t count, struct gang__child_key *k)
 {
@@ -179,7 +189,9 @@ static void key_fair(gang_sched *s, const struct gang__queue_state *q,
 
 static int compare_fair(const struct gang__child_key *x, const struct gang__child_key *y)
 {
-    int c = x->over_share - y->over_share;
+    int c = x->ranked && y->ranked ? x->over_guarantee - y->over_guarantee : 0;
+    c = c ? c : by_number(y->head_priority, x->head_priority);
+    c = c ? c : x->over_share - y->over_share;
     c = c ? c : x->over_guarantee - y->over_guarantee;
     c = c ? c : by_number(y->priority, x->priority);
     c = c ? c : gang__ratio_compare(x->with, y->with);
@@ -264,8 +276,10 @@ static void ensure_key(gang_sched *s, struct gang__queue_state *q)
     if (q->order.has_key)
         return;
     uint32_t count;
-    const struct gang__take *take = gang__gang_next_demand(head_below(q), &count);
+    const struct gang__gang *head = head_below(q);
+    const struct gang__take *take = gang__gang_next_demand(head, &count);
     order_below(q->parent)->make_key(s, q, take, count, &q->order.key);
+    key_rank(q, head, &q->order.key);
     q->order.has_key = true;
 }
 

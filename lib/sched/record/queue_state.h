@@ -36,6 +36,8 @@ struct gang__users_limit {
 struct gang__child_key {
     int32_t over_share;     /* 1: used is above its fair share */
     int32_t over_guarantee; /* 1: with the gang at its head it leaves its guarantee */
+    bool ranked;            /* jobs of the siblings may outrank each other by priority, */
+    int64_t head_priority;  /* and this is the priority of its head */
     int64_t priority;
     struct gang__ratio with, used; /* dominant share with that gang, and without */
     struct gang__ratio whole;      /* with it, of all capacity: where no share is left to compare */
