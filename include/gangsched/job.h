@@ -31,11 +31,12 @@ struct gang_running_spec {
 
 /** May a job be preempted? (gang_job_spec.preemptible) */
 enum {
-    /** never preempted; starts only inside the guarantee of its queue and of all queues above */
+    /** never preempted; starts only inside the guarantee of its queue and of all queues above
+     *  (but see gang_queue_spec.nonpreemptible) */
     GANG_NOT_PREEMPTIBLE = 0,
     GANG_PREEMPTIBLE = 1,
     /** Only tasks above the minimum: the gang's minimum is never preempted, and starts only
-     *  inside the guarantees. */
+     *  inside the guarantees (same). */
     GANG_SEMI_PREEMPTIBLE = 2
 };
 

@@ -30,6 +30,8 @@
  *   - no non-preemptible gang of which the least that can start, with the non-preemptible work
  *     that runs in a queue on its path, is above the guarantee of that queue;
  *   - other non-preemptible requests up to the guarantees.
+ * The last two do not bind in a queue with GANG_NONPREEMPTIBLE_LIMIT. There non-preemptible
+ * requests count like others, up to the limit.
  */
 #ifndef GANGSCHED_QUEUE_H
 #define GANGSCHED_QUEUE_H
@@ -101,6 +103,23 @@ enum {
     GANG_ACROSS_LOWER = 2, /**< those of lower priority */
     /** those of lower priority that is at most gang_queue_spec.across_max_priority */
     GANG_ACROSS_LOWER_CAPPED = 3
+};
+
+/** How much non-preemptible work may run in a queue and below it (gang_queue_spec.nonpreemptible):
+ *  jobs that are not preemptible, and minima of semi-preemptible ones. Each queue on the path of a
+ *  job sets the bound for itself, so a queue with GUARANTEED bounds what is below it, whatever
+ *  the queues there say. */
+enum {
+    GANG_NONPREEMPTIBLE_DEFAULT = 0, /**< as the parent; at the top as GUARANTEED */
+    /** as much as the queue is guaranteed, so that other queues get theirs back (KAI) */
+    GANG_NONPREEMPTIBLE_GUARANTEED = 1,
+    /** As much as its limit, like any work (Volcano): it also starts on what other queues leave
+     *  idle. Until it ends, they cannot reclaim that, not even for their guarantees. Only their
+     *  lending limits and cells keep capacity from it. Fair shares are divided as if it could be
+     *  reclaimed, so a queue may stay below its share and its guarantee. A gang that would bring
+     *  the non-preemptible work of a queue on its path above the guarantee of that queue starts
+     *  on free capacity alone: no gang is preempted or moved for it. */
+    GANG_NONPREEMPTIBLE_LIMIT = 2
 };
 
 /** A guarantee of whole domains: `count` domains of a level. */
@@ -313,7 +332,7 @@ struct gang_queue_spec {
      *  jobs of lower priority in rival leaves, as `across` in force for its own leaf says, and may
      *  preempt them even if its queue is above its fair share. gang_sched_run() has the rules. */
     int32_t across;
-    int32_t reserved3;
+    int32_t nonpreemptible;      /**< GANG_NONPREEMPTIBLE_*; inherited */
     int64_t across_max_priority; /**< of GANG_ACROSS_LOWER_CAPPED (maxPriorityThreshold); else 0 */
     /** Preemption by class (Slurm's PreemptType=preempt/qos). preempt_class is the class of the
      *  jobs, a name without commas; `preempts` lists classes, "class1,class2": jobs of the leaf

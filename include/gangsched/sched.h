@@ -869,8 +869,9 @@ GANG_API gang_result gang_job_write_explanation(gang_sched *sched, gang_job_id i
 
 /* ---- why it preempts no other job ---------------------------------------------------------- */
 
-/** What preemption does for a job, as things are: the outcome. From GANG_PREEMPTION_PROTECTED on it
- *  was tried without effect, and of several attempts the one that came farthest counts. */
+/** What preemption does for a job, as things are: the outcome. From GANG_PREEMPTION_PROTECTED to
+ *  GANG_PREEMPTION_OBSERVED it was tried without effect, and of several attempts the one that came
+ *  farthest counts. */
 enum {
     GANG_PREEMPTION_NONE = 0, /**< the job does not wait */
     /** The next run preempts or moves gangs for it, unless something changes before. */
@@ -902,7 +903,10 @@ enum {
      *  would fall below its share, or below its guarantee and take it back. */
     GANG_PREEMPTION_GUARANTEE = 17,
     GANG_PREEMPTION_MAX_TASKS = 18, /**< gang_sched_opts.max_preempted_tasks */
-    GANG_PREEMPTION_OBSERVED = 19   /**< gang_sched_opts.observe_only */
+    GANG_PREEMPTION_OBSERVED = 19,  /**< gang_sched_opts.observe_only */
+    /** It is not preemptible, and above a guarantee (GANG_NONPREEMPTIBLE_LIMIT): it starts on free
+     *  capacity alone. */
+    GANG_PREEMPTION_ABOVE_GUARANTEE = 20
 };
 
 /** Why no gang is moved for a job (gang_sched_opts.max_moves). */

@@ -224,7 +224,8 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"reserved1", s->reserved1, 0, 0},
         {"reserved2", s->reserved2, 0, 0},
         {"across", s->across, GANG_ACROSS_DEFAULT, GANG_ACROSS_LOWER_CAPPED},
-        {"reserved3", s->reserved3, 0, 0},
+        {"nonpreemptible", s->nonpreemptible, GANG_NONPREEMPTIBLE_DEFAULT,
+         GANG_NONPREEMPTIBLE_LIMIT},
     };
     gang_result r = ranges_check(words, COUNT(words), GANG_EINVAL, error);
     if (r == GANG_OK && s->within == GANG_PREEMPT_ANY)

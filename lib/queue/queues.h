@@ -65,6 +65,7 @@ struct gang__queue {
     bool leaf;      /* takes jobs: has no children, and is not a place for made ones */
     bool made;      /* on demand */
     bool fixed;     /* its own or inherited */
+    bool nonpreemptible_to_limit;                /* inherited: GANG_NONPREEMPTIBLE_LIMIT */
     const struct gang__quota *guarantee, *limit; /* dims of each */
     const struct gang__quota *lending;           /* lending limits; NONE: everything may be lent */
     const int64_t *weight;                       /* dims, millionths */
@@ -105,13 +106,14 @@ struct gang__queues {
     struct gang__hash_table names;
     uint32_t dims;
     struct gang__dim dim[GANG__DIMS];
-    bool lends;     /* some lending limit is given */
-    bool cells;     /* some cells are guaranteed */
-    bool backfills; /* some leaf plans starts */
-    bool by_users;  /* in some leaf jobs preempt by user limit */
-    bool slices;    /* some leaf shares its nodes in time */
-    bool ranks;     /* jobs of some leaf may outrank those of others */
-    bool has_made;  /* some queue was made on demand */
+    bool lends;                   /* some lending limit is given */
+    bool cells;                   /* some cells are guaranteed */
+    bool backfills;               /* some leaf plans starts */
+    bool by_users;                /* in some leaf jobs preempt by user limit */
+    bool slices;                  /* some leaf shares its nodes in time */
+    bool ranks;                   /* jobs of some leaf may outrank those of others */
+    bool has_made;                /* some queue was made on demand */
+    bool nonpreemptible_to_limit; /* of some queue */
 };
 
 /* The input of gang__queues_new(). */

@@ -188,6 +188,8 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
     const struct gang_queue_spec *s = q->spec;
     const struct gang__queue *from = parent ? parent : &top;
     q->fixed = s->no_preemption || from->fixed;
+    q->nonpreemptible_to_limit = s->nonpreemptible ? s->nonpreemptible == GANG_NONPREEMPTIBLE_LIMIT
+                                                   : from->nonpreemptible_to_limit;
     q->open_state = s->state > from->open_state ? s->state : from->open_state;
     q->policy = s->policy ? s->policy : from->policy;
     q->grace_ns = time_of(s->grace_ns, -1, from->grace_ns);
@@ -227,6 +229,7 @@ static void link_queues(const struct gang__queue_drafts *t, struct gang__queues 
         qs->by_users = qs->by_users || (q->leaf && q->within == GANG_PREEMPT_USER_LIMIT);
         qs->backfills = qs->backfills || (q->leaf && q->backfill != GANG_BACKFILL_NONE);
         qs->has_made = qs->has_made || q->made;
+        qs->nonpreemptible_to_limit = qs->nonpreemptible_to_limit || q->nonpreemptible_to_limit;
         qs->slices = qs->slices || (q->leaf && q->slicer != GANG__NO_QUEUE);
         qs->ranks = qs->ranks || (q->leaf && q->across != GANG_ACROSS_NEVER);
     }

@@ -27,6 +27,8 @@ static const char *const overrun_names[] = {"default", "kill", "extend", "ask"};
 static const struct gang__word_list overrun_words = GANG__WORD_LIST(overrun_names, 0);
 static const char *const across_names[] = {"default", "never", "lower", "lower-capped"};
 static const struct gang__word_list across_words = GANG__WORD_LIST(across_names, 0);
+static const char *const nonpreemptible_names[] = {"default", "guaranteed", "limit"};
+static const struct gang__word_list nonpreemptible_words = GANG__WORD_LIST(nonpreemptible_names, 0);
 static const char *const loss_names[] = {"count", "fail", "restart", "refill", "shrink"};
 static const struct gang__word_list loss_words = GANG__WORD_LIST(loss_names, 0);
 
@@ -77,6 +79,7 @@ static const struct gang__field queue_list[] = {
     TEXT("preempt_class", QUEUE(preempt_class)),
     TEXT("preempts", QUEUE(preempts)),
     FLAG("no_preemption", QUEUE(no_preemption)),
+    WORD("nonpreemptible", QUEUE(nonpreemptible), nonpreemptible_words),
     COUNT("max_running", QUEUE(max_running)),
     COUNT("max_pending", QUEUE(max_pending)),
     COUNT("max_running_per_user", QUEUE(max_running_per_user)),

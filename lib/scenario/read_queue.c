@@ -54,7 +54,8 @@ static const char *const queue_keys[] = {"name",
                                          "across",
                                          "across_max_priority",
                                          "preempt_class",
-                                         "preempts"};
+                                         "preempts",
+                                         "nonpreemptible"};
 
 /* The kind that a key of `guaranteed`, `limit`, `lending_limit` or `weight` names; NULL: none. */
 static const char *kind_of_key(const struct gang__reader *r, const char *key)

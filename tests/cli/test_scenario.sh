@@ -207,6 +207,10 @@ check a_guarantee_bounds_what_stays comes_out '{"id":"c","nodes":[{"name":"n","g
     "queues":[{"name":"q","guaranteed":{"gpu":1}}],"jobs":[{"name":"a","queue":"q",
     "preemptible":false,"tasks":[{"gpu":2}]},{"name":"b","queue":"q","tasks":[{"gpu":2}]}]}' \
     'a:pending:0 b:running:1'
+check a_limit_bounds_what_stays comes_out '{"id":"c","nodes":[{"name":"n","gpus":4}],
+    "queues":[{"name":"p","nonpreemptible":"limit"},{"name":"q","parent":"p","guaranteed":{"gpu":1},
+    "limit":{"gpu":3}}],"jobs":[{"name":"a","queue":"q","preemptible":false,"tasks":[{"gpu":2}]},
+    {"name":"b","queue":"q","preemptible":false,"tasks":[{"gpu":2}]}]}' 'a:running:1 b:pending:0'
 check what_is_owed_is_reclaimed comes_out '{"id":"c","nodes":[{"name":"n","gpus":4}],"rounds":2,
     "queues":[{"name":"p","guaranteed":{"gpu":2}},{"name":"q","guaranteed":{"gpu":2}}],
     "jobs":[{"name":"a","queue":"q","min":1,"state":"running","running_on":["n","n","n","n"],

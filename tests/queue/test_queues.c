@@ -169,7 +169,7 @@ START_TEST(a_word_out_of_range_is_refused)
     WORD(quantum_gpus, 2);
     WORD(reserved2, 1);
     WORD(across, GANG_ACROSS_LOWER_CAPPED + 1);
-    WORD(reserved3, 1);
+    WORD(nonpreemptible, GANG_NONPREEMPTIBLE_LIMIT + 1);
 }
 END_TEST
 
@@ -501,6 +501,8 @@ START_TEST(a_leaf_has_the_inherited_settings)
 {
     struct gang_queue_spec t[] = {queue_of("c", "b"), queue_of("b", "a"), queue_of("a", NULL)};
     t[2].no_preemption = 1;
+    t[2].nonpreemptible = GANG_NONPREEMPTIBLE_LIMIT;
+    t[0].nonpreemptible = GANG_NONPREEMPTIBLE_GUARANTEED;
     t[2].grace_ns = 5;
     t[2].default_time_limit_ns = 100;
     t[2].policy = GANG_POLICY_SPREAD;
@@ -518,6 +520,8 @@ START_TEST(a_leaf_has_the_inherited_settings)
     struct gang__queues *qs = tree_of(t, 3);
     const struct gang__queue *a = queue_in(qs, "a"), *c = queue_in(qs, "c");
     ck_assert(c->fixed);
+    ck_assert(a->nonpreemptible_to_limit && queue_in(qs, "b")->nonpreemptible_to_limit);
+    ck_assert(!c->nonpreemptible_to_limit && qs->nonpreemptible_to_limit);
     ck_assert_int_eq(c->state, GANG_QUEUE_DRAINING);
     ck_assert_int_eq(c->open_state, GANG_QUEUE_CLOSED);
     ck_assert_int_eq(a->open_state, GANG_QUEUE_OPEN);

@@ -120,7 +120,7 @@ static const char scheduling[] =
     "\"backfill_order\":\"shortest\",\"overrun\":\"extend\",\"extend_s\":2.5,\"max_bypasses\":7,"
     "\"max_wait_s\":8,\"max_blocked_s\":-1,\"quantum_s\":0.5,\"quantum_rows\":3,"
     "\"quantum_gpus\":true,\"across\":\"lower-capped\",\"across_max_priority\":-4,"
-    "\"preempt_class\":\"high\",\"preempts\":\"normal,low\"}],"
+    "\"preempt_class\":\"high\",\"preempts\":\"normal,low\",\"nonpreemptible\":\"limit\"}],"
     "\"default_queue\":\"q0\",\"rules\":[{\"queue\":\"q0\"},{\"match\":\"user\","
     "\"pattern\":\"a*\",\"queue\":\"q1.%user\",\"fallback\":\"reject\"},"
     "{\"match\":\"group\",\"queue\":\"%group\",\"fallback\":\"default\"},"

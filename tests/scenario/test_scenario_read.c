@@ -210,6 +210,7 @@ START_TEST(policies_of_queues_are_read)
     ck_assert_int_eq(q->across_max_priority, -4);
     ck_assert_str_eq(q->preempt_class, "high");
     ck_assert_str_eq(q->preempts, "normal,low");
+    ck_assert_int_eq(q->nonpreemptible, GANG_NONPREEMPTIBLE_LIMIT);
     ck_assert_int_eq(q->policy, GANG_POLICY_PACK);
     ck_assert_ptr_null(q->child->name);
     ck_assert_int_eq(q->child->limit[0].amount, 1000);

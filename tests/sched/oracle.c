@@ -98,8 +98,18 @@ static bool starts_fixed(const struct oracle_job *job)
     return job->preemptible == ORACLE_FIXED || (job->preemptible == ORACLE_SEMI && !runs(job));
 }
 
+/* With the job, would the non-preemptible work of the queue exceed the guarantee? */
+static bool is_above_guarantee(const struct oracle *o, int q, const struct oracle_job *job)
+{
+    for (int k = 0; k < ORACLE_KINDS && starts_fixed(job); k++)
+        if (next_need(job, k) && o->queue[q].guarantee[k] >= 0 &&
+            used_nonpreemptible(o, q, k) + next_need(job, k) > o->queue[q].guarantee[k])
+            return true;
+    return false;
+}
+
 /* Could it run if no other queue used anything? Its gang is not larger than a limit, nor is
- * non-preemptible work with it larger than a guarantee. */
+ * non-preemptible work with it larger than a guarantee that bounds it. */
 static bool could_run(const struct oracle *o, const struct oracle_job *job)
 {
     for (int q = job->queue; q >= 0; q = o->queue[q].parent)
@@ -108,8 +118,7 @@ static bool could_run(const struct oracle *o, const struct oracle_job *job)
             int64_t need = next_need(job, k);
             if (need && !runs(job) && queue->limit[k] >= 0 && need > queue->limit[k])
                 return false;
-            if (need && starts_fixed(job) && queue->guarantee[k] >= 0 &&
-                used_nonpreemptible(o, q, k) + need > queue->guarantee[k])
+            if (!queue->to_limit && is_above_guarantee(o, q, job))
                 return false;
         }
     return true;
@@ -136,12 +145,12 @@ static int64_t lacking(const struct oracle *o, int queue, int kind, int64_t *fix
         if (o->queue[q].parent != queue)
             continue;
         int64_t below = lacking(o, q, kind, &below_fixed);
-        if (limit >= 0 && used(o, q, kind) + below > limit)
-            below = limit - used(o, q, kind);
-        sum += below;
-        *fixed += below_fixed;
+        int64_t beyond = limit >= 0 ? used(o, q, kind) + below - limit : 0;
+        beyond = beyond > 0 ? beyond : 0;
+        sum += below - beyond;
+        *fixed += below_fixed > beyond ? below_fixed - beyond : 0;
     }
-    if (guarantee >= 0) {
+    if (guarantee >= 0 && !o->queue[queue].to_limit) {
         int64_t left = guarantee - used_nonpreemptible(o, queue, kind);
         int64_t cut = *fixed - (left > 0 ? left : 0);
         sum -= cut > 0 ? cut : 0;
@@ -307,15 +316,13 @@ enum { NOBODY = -1 };
 /* Rules 3 and 4: the first queue that forbids it, from the leaf up. */
 static int forbidden_by(const struct oracle *o, const struct oracle_job *job)
 {
-    bool fixed = starts_fixed(job);
     for (int q = job->queue; q >= 0; q = o->queue[q].parent)
         for (int k = 0; k < ORACLE_KINDS; k++) {
             int64_t need = next_need(job, k);
             const struct oracle_queue *queue = &o->queue[q];
             if (need && queue->limit[k] >= 0 && used(o, q, k) + need > queue->limit[k])
                 return q;
-            if (need && fixed && queue->guarantee[k] >= 0 &&
-                used_nonpreemptible(o, q, k) + need > queue->guarantee[k])
+            if (!queue->to_limit && is_above_guarantee(o, q, job))
                 return q;
         }
     return NOBODY;
@@ -766,9 +773,13 @@ static bool preempt_for(struct oracle *o, int taker, int first, int then)
     return done;
 }
 
-/* Takes from other queues, else from its own, else from both. */
+/* Takes from other queues, else from its own, else from both. Non-preemptible work above a guarantee
+ * takes nothing. */
 static bool preempt_any_way(struct oracle *o, int j)
 {
+    for (int q = o->job[j].queue; q >= 0; q = o->queue[q].parent)
+        if (is_above_guarantee(o, q, &o->job[j]))
+            return false;
     return preempt_for(o, j, 0, BY_RECLAIM) || preempt_for(o, j, 0, BY_PREEMPTION) ||
            preempt_for(o, j, BY_PREEMPTION, BY_RECLAIM);
 }

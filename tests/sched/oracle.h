@@ -28,6 +28,7 @@ struct oracle_queue {
     int64_t guarantee[ORACLE_KINDS], limit[ORACLE_KINDS];
     int64_t lends[ORACLE_KINDS]; /* of its idle guarantee; ORACLE_UNLIMITED: all */
     int64_t weight, priority;
+    bool to_limit; /* non-preemptible work is bounded by the limit, not by the guarantee */
     int64_t share[ORACLE_KINDS]; /* worked out */
 };
 

@@ -26,7 +26,8 @@ static struct oracle oracle;
 static gang_job_id id[ORACLE_JOBS];
 static int64_t ops_seen, compared, otherwise;
 static uint64_t run_seed;
-static bool equal_sizes, lending, many_nodes, two_kinds;
+static bool equal_sizes, lending, many_nodes, two_kinds, to_limits;
+static int32_t nonpreemptible[ORACLE_QUEUES]; /* GANG_NONPREEMPTIBLE_* */
 static int64_t max_steps, now_ns = 1000000000;
 
 /* ---- worlds ---- */
@@ -86,12 +87,23 @@ static void random_quotas(int q)
     queue->priority = one_in(4) ? 200 : 100;
 }
 
+/* What bounds non-preemptible work: said in a third of the queues, else inherited. */
+static void random_bound(int q)
+{
+    struct oracle_queue *queue = &oracle.queue[q];
+    nonpreemptible[q] = to_limits && one_in(3) ? 1 + (int32_t)below(2) : 0;
+    queue->to_limit = nonpreemptible[q]
+                          ? nonpreemptible[q] == GANG_NONPREEMPTIBLE_LIMIT
+                          : queue->parent >= 0 && oracle.queue[queue->parent].to_limit;
+}
+
 static void random_queues(void)
 {
     oracle.queues = 1 + (int)below(ORACLE_QUEUES - 1);
     for (int q = 0; q < oracle.queues; q++) {
         oracle.queue[q].parent = q > 0 && one_in(2) ? (int)below(q) : -1;
         random_quotas(q);
+        random_bound(q);
     }
 }
 
@@ -157,6 +169,7 @@ static void set_queues(void)
         spec[q].limit_count = queue->limit[GANG_KIND_GPU] >= 0;
         spec[q].weight = (double)queue->weight;
         spec[q].priority = queue->priority;
+        spec[q].nonpreemptible = nonpreemptible[q];
     }
     gang_result r = gang_sched_set_queues(sched, spec, (size_t)oracle.queues, &error);
     ck_assert_msg(r == GANG_OK, "GANG_SEED=%" PRIu64 ": %s %s", run_seed, error.path, error.text);
@@ -294,10 +307,11 @@ static void print_world(void)
     for (int q = 0; q < oracle.queues; q++) {
         const struct oracle_queue *queue = &oracle.queue[q];
         printf("  q%d in %d: guarantee %" PRId64 " limit %" PRId64 " weight %" PRId64
-               " lends %" PRId64 " priority %" PRId64 " (share %" PRId64 ")\n",
+               " lends %" PRId64 " priority %" PRId64 " (share %" PRId64 ")%s\n",
                q, queue->parent, queue->guarantee[GANG_KIND_GPU], queue->limit[GANG_KIND_GPU],
                queue->weight, queue->lends[GANG_KIND_GPU], queue->priority,
-               oracle.queue[q].share[GANG_KIND_GPU]);
+               oracle.queue[q].share[GANG_KIND_GPU],
+               queue->to_limit ? ", non-preemptible to the limit" : "");
     }
     for (int j = 0; j < oracle.jobs; j++) {
         const struct oracle_job *job = &oracle.job[j];
@@ -379,6 +393,7 @@ static void open_world(uint64_t seed, bool preempts)
     oracle = (struct oracle){.preempts = preempts};
     equal_sizes = !many_nodes && one_in(2);
     lending = one_in(2);
+    to_limits = one_in(3);
     max_steps = one_in(4) ? 1 + below(20) : 0;
     if (getenv("GANG_TEST_WHOLE"))
         max_steps = 0;

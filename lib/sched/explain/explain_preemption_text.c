@@ -8,10 +8,12 @@
 
 const char *gang__preemption_word(int32_t outcome)
 {
-    static const char *const word[] = {
-        "none",      "next",   "off",         "never",     "victims",   "not-tried", "reason",
-        "suspended", "slice",  "reservation", "failed",    "behind",    "protected", "capacity",
-        "limit",     "fuller", "pretext",     "guarantee", "max-tasks", "observed"};
+    static const char *const word[] = {"none",           "next",        "off",       "never",
+                                       "victims",        "not-tried",   "reason",    "suspended",
+                                       "slice",          "reservation", "failed",    "behind",
+                                       "protected",      "capacity",    "limit",     "fuller",
+                                       "pretext",        "guarantee",   "max-tasks", "observed",
+                                       "above-guarantee"};
     return word[outcome];
 }
 
@@ -250,6 +252,8 @@ static void write_outcome(struct gang__preemption_answer *a)
         [GANG_PREEMPTION_GUARANTEE] = "a queue that gives would fall below its share or guarantee",
         [GANG_PREEMPTION_MAX_TASKS] = "more tasks would stop than a run may preempt",
         [GANG_PREEMPTION_OBSERVED] = "preemption is only observed, not carried out",
+        [GANG_PREEMPTION_ABOVE_GUARANTEE] = "it is not preemptible, and above a guarantee: it "
+                                            "starts on free capacity alone",
     };
     const struct gang_preemption *p = &a->shown;
     if (p->outcome == GANG_PREEMPTION_BEHIND)
@@ -274,7 +278,8 @@ void gang__preemption_write_texts(struct gang__preemption_answer *a)
         [GANG_MOVES_AMOUNTS] = "moving gangs does not help: less is free in all than it requests",
         [GANG_MOVES_LIMIT] = "moving gangs does not help: its queues do not allow it to start",
     };
-    bool tried = a->shown.outcome >= GANG_PREEMPTION_PROTECTED && a->shown.gangs > 0;
+    bool tried = a->shown.outcome >= GANG_PREEMPTION_PROTECTED &&
+                 a->shown.outcome <= GANG_PREEMPTION_OBSERVED && a->shown.gangs > 0;
     write_outcome(a);
     snprintf(a->moves_text, sizeof(a->moves_text), "%s", tried ? moves[a->shown.moves] : "");
     for (size_t i = 0; i < a->shown.rule_count; i++)

@@ -101,7 +101,8 @@ void gang__explain_bounds(struct gang__reasons *l, const struct gang__take *take
             if (q->q->limit[d].form != GANG__QUOTA_NONE && asked > q->limit[d] - q->used[d])
                 explain_bound(l, GANG_WAIT_LIMIT,
                               &(struct shortage){q, d, asked, q->used[d], q->limit[d]});
-            if (fixed && q->guarantee[d] != GANG__NO_BOUND && q->fixed[d] + asked > q->guarantee[d])
+            if (fixed && !q->q->nonpreemptible_to_limit &&
+                gang__usage_is_above_guarantee(q, &take[i]))
                 explain_bound(l, GANG_WAIT_GUARANTEE,
                               &(struct shortage){q, d, asked, q->fixed[d], q->guarantee[d]});
         }

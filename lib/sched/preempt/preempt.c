@@ -214,6 +214,8 @@ static bool try_attempts(struct gang__preemption *p)
 {
     const struct gang__queue *q = p->taker->job->leaf->q;
     bool reclaims = q->reclaim != GANG_PREEMPT_NEVER, preempts = q->within != GANG_PREEMPT_NEVER;
+    if (gang__preempt_is_above_guarantee(p)) /* of unlike groups, with this choice of tasks */
+        return false;
     if (gang__preempt_moves_bar(p) == GANG_MOVES_TRIED && gang__preempt_consolidate(p))
         return true;
     bool entitled = reclaims && gang__preempt_is_entitled(p);

@@ -34,7 +34,7 @@ enum gang__worthwhile gang__preempt_is_worthwhile_in(gang_sched *s,
                                                      const struct gang__class_group *group);
 /* Why is no attempt made for a gang that waits for this reason (GANG_PREEMPTION_*)?
  * GANG_PREEMPTION_NEXT: nothing forbids one. Cheap. */
-int32_t gang__preempt_bar(const gang_sched *s, const struct gang__gang *g, int32_t why);
+int32_t gang__preempt_bar(gang_sched *s, struct gang__gang *g, int32_t why);
 /* Before the above is asked: sort the victims, and see whether any queue is above its share. */
 void gang__preempt_look(gang_sched *s);
 void gang__preempt_free(gang_sched *s);

@@ -180,6 +180,9 @@ int32_t gang__preempt_rule_in_leaf(const struct gang__preemption *p, const struc
 /* Is there as much as the taker asks for, wherever it is; and may its queues have it? */
 bool gang__preempt_amounts_suffice(const struct gang__preemption *p);
 bool gang__preempt_quota_suffices(const struct gang__preemption *p);
+/* Is the taker non-preemptible, and would the non-preemptible work of a queue on its path exceed
+ * the guarantee with it? Then it starts on free capacity alone. Victims make no difference. */
+bool gang__preempt_is_above_guarantee(const struct gang__preemption *p);
 /* Does the leaf stay inside its share, or inside its guarantee, with what the taker asks for? */
 bool gang__preempt_is_entitled(const struct gang__preemption *p);
 /* Are both below the same top queue? Then the branch of the taker gets emptier without the victim,

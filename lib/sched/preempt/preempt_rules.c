@@ -265,6 +265,14 @@ bool gang__preempt_quota_suffices(const struct gang__preemption *p)
                               p->taker->order.wait_class->fixed, &refusal) == NULL;
 }
 
+bool gang__preempt_is_above_guarantee(const struct gang__preemption *p)
+{
+    const struct gang__gang *g = p->taker;
+    return p->s->queues->nonpreemptible_to_limit &&
+           gang__gang_is_fixed(g, g->alloc != GANG_ID_NONE) &&
+           gang__usage_exceeds_guarantees(g->job->leaf, p->take, p->count);
+}
+
 bool gang__preempt_is_entitled(const struct gang__preemption *p)
 {
     const struct gang__queue_state *leaf = p->taker->job->leaf;

@@ -18,7 +18,16 @@ static bool may_reclaim(const gang_sched *s, const struct gang__preemption *p)
            gang__preempt_is_entitled(p);
 }
 
-int32_t gang__preempt_bar(const gang_sched *s, const struct gang__gang *g, int32_t why)
+static bool is_above_guarantee(gang_sched *s, struct gang__gang *g)
+{
+    struct gang__preemption p;
+    if (!s->queues->nonpreemptible_to_limit)
+        return false;
+    gang__preempt_set_up(&p, s, g);
+    return gang__preempt_is_above_guarantee(&p);
+}
+
+int32_t gang__preempt_bar(gang_sched *s, struct gang__gang *g, int32_t why)
 {
     if (s->opts.no_preemption)
         return GANG_PREEMPTION_OFF;
@@ -34,9 +43,9 @@ int32_t gang__preempt_bar(const gang_sched *s, const struct gang__gang *g, int32
         return GANG_PREEMPTION_RESERVATION;
     if (g->preempt.handover_failed_at == s->external_events + 1)
         return GANG_PREEMPTION_FAILED;
-    return gang__preempt_helps(why) || (why == GANG_WAIT_PLANNED && g->calendar.plan)
-               ? GANG_PREEMPTION_NEXT
-               : GANG_PREEMPTION_REASON;
+    if (!gang__preempt_helps(why) && !(why == GANG_WAIT_PLANNED && g->calendar.plan))
+        return GANG_PREEMPTION_REASON;
+    return is_above_guarantee(s, g) ? GANG_PREEMPTION_ABOVE_GUARANTEE : GANG_PREEMPTION_NEXT;
 }
 
 /* The first gang in the order of victims of a leaf; NULL: none runs. */
@@ -88,6 +97,8 @@ enum gang__worthwhile gang__preempt_is_worthwhile_in(gang_sched *s,
     if (s->opts.no_preemption || group->never_preempts)
         return GANG__WORTHWHILE_NOT;
     gang__preempt_set_up(&p, s, gang__wait_class_head(root));
+    if (gang__preempt_is_above_guarantee(&p))
+        return GANG__WORTHWHILE_NOT;
     if ((s->opts.max_moves > 0 && gang__preempt_amounts_suffice(&p)) || may_reclaim(s, &p))
         return GANG__WORTHWHILE_FOR_ALL;
     enum gang__worthwhile by_rank =

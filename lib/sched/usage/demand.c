@@ -6,7 +6,10 @@
  *   2. all that a non-preemptible gang lacks, if the least it can start with, beside the
  *      non-preemptible work that runs, is above a guarantee on its path;
  *   3. what the remaining non-preemptible demand of a queue exceeds the guarantee by;
- *   4. what a child demands beyond its limit.
+ *   4. what a child demands beyond its limit: first of its non-preemptible demand, so that the
+ *      queues above do not withhold that part once more by rule 3.
+ *
+ * Queues with GANG_NONPREEMPTIBLE_LIMIT have no guarantee in 2 and 3.
  *
  * What other queues use plays no part: preemption could free that. 1 and 2 concern *bounded* wait
  * classes, which lie in a list of their leaf with the sum of what their gangs lack. Where there are
@@ -57,10 +60,9 @@ static bool is_above_guarantee(const gang_sched *s, const struct gang__wait_clas
     uint32_t count;
     const struct gang__take *take = takes_of(class, &count);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t d = take[i].dim;
-        int64_t least = least_of(s, class, &take[i]);
+        struct gang__take least = {take[i].dim, least_of(s, class, &take[i])};
         for (const struct gang__queue_state *q = class->leaf; q->parent; q = q->parent)
-            if (q->guarantee[d] != GANG__NO_BOUND && q->fixed[d] + least > q->guarantee[d])
+            if (!q->q->nonpreemptible_to_limit && gang__usage_is_above_guarantee(q, &least))
                 return true;
     }
     return false;
@@ -172,7 +174,7 @@ static void add_class(const gang_sched *s, const struct gang__wait_class *class,
 static bool withhold(gang_sched *s, struct gang__queue_state *q, uint32_t d, struct part part)
 {
     int64_t withheld = part.withheld[d], fixed = part.fixed[d];
-    if (q->guarantee[d] != GANG__NO_BOUND) {
+    if (q->guarantee[d] != GANG__NO_BOUND && !q->q->nonpreemptible_to_limit) {
         int64_t left = gang__max(q->guarantee[d] - q->fixed[d], 0);
         withheld += gang__max(fixed - left, 0);
         fixed = gang__min(fixed, left);
@@ -184,8 +186,9 @@ static bool withhold(gang_sched *s, struct gang__queue_state *q, uint32_t d, str
     if (q->parent == &s->root)
         return changes;
     struct part above = part_of(s, q->parent->q->index);
-    above.withheld[d] += withheld + gang__max(q->used[d] + q->demand[d] - q->limit[d], 0);
-    above.fixed[d] += fixed;
+    int64_t beyond = gang__max(q->used[d] + q->demand[d] - q->limit[d], 0);
+    above.withheld[d] += withheld + beyond;
+    above.fixed[d] += gang__max(fixed - beyond, 0);
     return changes;
 }
 

@@ -238,6 +238,16 @@ static bool lends(const gang_sched *s, const struct gang__queue_state *leaf, uin
     return kept == 0 || s->root.used[dim] + amount + kept <= s->total[dim];
 }
 
+bool gang__usage_exceeds_guarantees(const struct gang__queue_state *leaf,
+                                    const struct gang__take *take, uint32_t count)
+{
+    for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent)
+        for (uint32_t i = 0; i < count; i++)
+            if (gang__usage_is_above_guarantee(q, &take[i]))
+                return true;
+    return false;
+}
+
 struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_state *leaf,
                                              const struct gang__take *take, uint32_t count,
                                              bool fixed, struct gang__refusal *refusal)
@@ -249,8 +259,8 @@ struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_s
             if (take[i].amount > q->limit[refusal->dim] - q->used[refusal->dim])
                 return q;
             refusal->why = GANG_WAIT_GUARANTEE;
-            if (fixed && q->guarantee[refusal->dim] != GANG__NO_BOUND &&
-                q->fixed[refusal->dim] + take[i].amount > q->guarantee[refusal->dim])
+            if (fixed && !q->q->nonpreemptible_to_limit &&
+                gang__usage_is_above_guarantee(q, &take[i]))
                 return q;
         }
     refusal->why = GANG_WAIT_LENDING;

@@ -60,8 +60,21 @@ struct gang__refusal {
     int32_t why;  /* GANG_WAIT_* */
 };
 
-/* Would the amounts exceed a limit, or (fixed) a guarantee, of the leaf or a queue above? NULL:
- * no. Otherwise the queue, with *refusal (GANG_WAIT_LIMIT, _GUARANTEE, _LENDING). */
+/* Would the non-preemptible work of a queue with this amount more exceed its guarantee? */
+static inline bool gang__usage_is_above_guarantee(const struct gang__queue_state *q,
+                                                  const struct gang__take *take)
+{
+    return q->guarantee[take->dim] != GANG__NO_BOUND &&
+           q->fixed[take->dim] + take->amount > q->guarantee[take->dim];
+}
+
+/* Does any queue from the leaf up answer yes, whatever bounds the non-preemptible work there? */
+bool gang__usage_exceeds_guarantees(const struct gang__queue_state *leaf,
+                                    const struct gang__take *take, uint32_t count);
+
+/* Would the amounts exceed a limit, or (fixed) a guarantee that bounds non-preemptible work, of the
+ * leaf or a queue above? NULL: no. Otherwise the queue, with *refusal (GANG_WAIT_LIMIT, _GUARANTEE,
+ * _LENDING). */
 struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_state *leaf,
                                              const struct gang__take *take, uint32_t count,
                                              bool fixed, struct gang__refusal *refusal);
