@@ -551,6 +551,21 @@ START_TEST(a_suspended_job_resumes_on_its_places_alone)
 }
 END_TEST
 
+START_TEST(a_gang_that_waits_for_its_time_slice)
+{
+    struct gang_queue_spec q = queue("a", NULL);
+    open_host(1, 2);
+    q.quantum_ns = minute;
+    q.quantum_gpus = 1;
+    host_queues(&h, &q, 1);
+    gang_job_id runs = start("a", 2, 0), waits = start("a", 2, 0);
+    ck_assert_int_eq(host_job_state(&h, runs), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_job_state(&h, waits), GANG_JOB_SUSPENDED);
+    outcome_is(waits, GANG_PREEMPTION_SLICE); /* it holds its nodes, and lacks no task */
+    ck_assert_uint_eq(answer->rule_count, 0);
+}
+END_TEST
+
 START_TEST(moves_alone_are_told_apart)
 {
     opts.max_moves = -1;
@@ -745,6 +760,7 @@ END_TEST
 
 static void add_rules(TCase *t)
 {
+    tcase_add_test(t, a_gang_that_waits_for_its_time_slice);
     tcase_add_test(t, a_job_that_is_not_preemptible);
     tcase_add_test(t, a_queue_that_is_not_preempted);
     tcase_add_test(t, a_gang_that_stops_already);

@@ -35,6 +35,8 @@ uint32_t gang__preempt_request(gang_sched *s, struct gang__gang *g,
                                struct gang__take take[GANG__DIMS])
 {
     struct gang__preemption p;
+    if (g->alloc != GANG_ID_NONE && gang__gang_lacks_all(g) == 0)
+        return 0; /* its time slice is not on, and it has all tasks */
     gang__preempt_set_up(&p, s, g);
     memcpy(take, p.take, p.count * sizeof(*take));
     return p.count;
