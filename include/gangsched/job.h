@@ -124,7 +124,7 @@ struct gang_job_spec {
     int64_t refill_ns;
     /** If the job is not granted within this time after it could be (submitted, released,
      *  dependencies met), it fails; with back_off_ns > 0 it instead waits for back_off_ns, which
-     *  doubles each time. 0: no bound. */
+     *  doubles each time. 0: no bound. See also `announced`. */
     int64_t start_within_ns;
     int64_t back_off_ns;
     /** A started task is lost if no heartbeat comes for so long; 0: no heartbeats. */
@@ -163,6 +163,21 @@ struct gang_job_spec {
      *  bound. A job counts from its start until it has stopped, and while victims stop for it. A
      *  preempted job leaves its place to the next one, which may be any job of the array. */
     int64_t array_max_running;
+    /** 1: the job is *announced* before its tasks are there: `count` of each group says how many
+     *  are to come, and gang_job_add_tasks() says which have come (Volcano, Kubernetes: a PodGroup
+     *  and its pods). Until then it waits with its age (GANG_WAIT_ANNOUNCED): it is not tried, is
+     *  no demand, and holds back no other job. It is *complete*, and then like any job,
+     *    - when all its tasks have come;
+     *    - when gang_job_complete() says that no more will come: with those that have come;
+     *    - when start_within_ns has passed since it could be tried but for its tasks: with those
+     *      that have come, if they suffice; otherwise it fails, or waits for back_off_ns. A
+     *      complete job has its whole start_within_ns again.
+     *  With fewer tasks than announced it is as if it had been submitted with the counts that have
+     *  come, in whole subgroups, and the same minima: its tasks are numbered by these counts. They
+     *  suffice if they meet the minima, with at least one task of each group. Not with `running`.
+     */
+    int32_t announced;
+    int32_t reserved0;
 };
 
 #define GANG_JOB_SPEC_INIT                                                                         \
@@ -170,7 +185,7 @@ struct gang_job_spec {
         sizeof(struct gang_job_spec), NULL, NULL, 0, -1, GANG_PREEMPTIBLE, 0, 0, 0,                \
             GANG_REQUEST_SPEC_INIT, NULL, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
             sizeof(struct gang_job_after), NULL, 0, sizeof(struct gang_group_after), NULL, 0,      \
-            NULL, 0, 0, 0, NULL, 0, NULL, 0                                                        \
+            NULL, 0, 0, 0, NULL, 0, NULL, 0, 0, 0                                                  \
     }
 
 #ifdef __cplusplus

@@ -81,7 +81,8 @@ enum {
     GANG_END_CANCELLED = 3, /**< gang_job_cancel(); or a job that it depends on did not succeed */
     GANG_END_PREEMPTED = 4, /**< preempted, in a queue with GANG_PREEMPT_MODE_CANCEL */
     GANG_END_TIMEOUT = 5,   /**< ran for its time limit */
-    GANG_END_UNSTARTED = 6, /**< not started within start_within_ns */
+    /** not started within start_within_ns; or announced, and too few of its tasks came */
+    GANG_END_UNSTARTED = 6,
     /** the scheduler could not accept it after all; the text of op state says why */
     GANG_END_REFUSED = 7,
     GANG_END_DEADLINE = 8 /**< it could no longer end by its deadline */
@@ -126,6 +127,8 @@ struct gang_job_info {
     int32_t reserved1;
     /** Time since its start that it waited for its time slices; time limits do not count it. */
     int64_t suspended_ns;
+    /** tasks that have not come yet (gang_job_spec.announced); 0: the job is complete */
+    int64_t missing;
 };
 
 /* ---- callbacks ----------------------------------------------------------------------------- */
@@ -618,6 +621,24 @@ GANG_API gang_result gang_job_set_target(gang_sched *sched, gang_job_id id, int6
 GANG_API gang_result gang_job_set_time_limit(gang_sched *sched, gang_job_id id, int64_t limit_ns)
     GANG_MUST_CHECK;
 
+/**
+ * The tasks of an announced job (gang_job_spec.announced), as they come. Commands like those above:
+ * they take effect in the next run, those of one thread in their order, also if that run accepts
+ * the job.
+ *   add_tasks: `count` more tasks of a group have come; -count: so many that had come have gone
+ *   complete: no more will come. The job is complete with those that have come. If they do not
+ *   suffice, it ends (GANG_END_UNSTARTED)
+ * A command does nothing, and op log gets a line, if the job was not announced, or is complete
+ * already: whether it waits, runs, or waits again. The same, for the whole command, if the job has
+ * no such group, or if more tasks of the group came than announced, or more left than had come.
+ * @param group index in gang_request_spec.groups of the job
+ * @return as the commands above; GANG_EINVAL also: group below 0; GANG_ERANGE: count is 0 or not
+ *   from -2^24 to 2^24. Any thread; lock-free.
+ */
+GANG_API gang_result gang_job_add_tasks(gang_sched *sched, gang_job_id id, int32_t group,
+                                        int64_t count) GANG_MUST_CHECK;
+GANG_API gang_result gang_job_complete(gang_sched *sched, gang_job_id id) GANG_MUST_CHECK;
+
 /** Read a job. @return GANG_OK; GANG_EINVAL; GANG_ESTALE (also: no run has accepted it yet).
  *  Owner. O(1). */
 GANG_API gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info *info)
@@ -815,7 +836,10 @@ enum {
     /** its preferred domains have no place; it takes any from until_ns on (prefer_wait_ns) */
     GANG_WAIT_PREFER = 20,
     /** As many jobs of its array run as it allows (gang_job_spec.array_max_running). */
-    GANG_WAIT_ARRAY = 21
+    GANG_WAIT_ARRAY = 21,
+    /** `requested` - `used` of its announced tasks have not come yet (gang_job_spec.announced),
+     *  first of `group`. At until_ns it goes on with those that have come, or fails; 0: never. */
+    GANG_WAIT_ANNOUNCED = 22
 };
 
 /** One reason. Valid during the call. */

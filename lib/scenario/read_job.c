@@ -13,7 +13,8 @@ static const char *const job_keys[] = {
     "user",         "user_groups",     "time_limit_s",  "hold",           "loss",
     "max_restarts", "restart_delay_s", "refill_s",      "start_within_s", "back_off_s",
     "heartbeat_s",  "after",           "begin_s",       "deadline_s",     "ran_s",
-    "run_time_s",   "reservation",     "prefer_wait_s", "array",          "array_max_running"};
+    "run_time_s",   "reservation",     "prefer_wait_s", "array",          "array_max_running",
+    "announced"};
 
 /* ---- where it runs --------------------------------------------------------------------- */
 

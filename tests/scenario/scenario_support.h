@@ -149,7 +149,8 @@ static const char scheduling[] =
     "\"after\":[{\"group\":\"prepare\",\"when\":\"success\"},{\"group\":3,"
     "\"when\":\"start\"}]},{\"name\":\"board\",\"role\":\"sidecar\",\"after\":"
     "[{\"group\":1,\"when\":\"end\"}]},{\"name\":\"ps\",\"role\":\"untracked\"}]},"
-    "{\"name\":\"j4\",\"preemptible\":true,\"loss\":\"restart\",\"after\":[{\"job\":"
+    "{\"name\":\"j4\",\"announced\":true,\"preemptible\":true,\"loss\":\"restart\",\"after\":[{"
+    "\"job\":"
     "\"j2\",\"when\":\"start\"}],\"tasks\":[{\"role\":\"chief\"},"
     "{\"role\":\"member\"}]}"
     "]}";

@@ -277,6 +277,8 @@ START_TEST(states_and_limits_of_jobs_are_read)
     ck_assert_int_eq(j[4].roles[0], GANG_ROLE_CHIEF);
     ck_assert_int_eq(j[4].loss, GANG_LOSS_RESTART);
     ck_assert_int_eq(j[4].hold, 0);
+    ck_assert_int_eq(j[4].announced, 1);
+    ck_assert_int_eq(j[3].announced, 0);
     ck_assert_uint_eq(j[0].group_after_count, 0);
     gang_scenarios_free(scenarios);
 }

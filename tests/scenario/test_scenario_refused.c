@@ -213,6 +213,7 @@ static const struct bad bad_texts[] = {
     {QUEUE("\"preempt_class\":1"), GANG_EINVAL, "queues[0].preempt_class"},
     {QUEUE("\"preempts\":[\"a\"]"), GANG_EINVAL, "queues[0].preempts"},
     {QUEUE("\"no_preemption\":1"), GANG_EINVAL, "queues[0].no_preemption"},
+    {JOB("\"announced\":1"), GANG_EINVAL, "jobs[0].announced"},
     {QUEUE("\"nonpreemptible\":\"share\""), GANG_EINVAL, "queues[0].nonpreemptible"},
     {QUEUE("\"max_running\":-1"), GANG_ERANGE, "queues[0].max_running"},
     {QUEUE("\"max_pending\":0.5"), GANG_EINVAL, "queues[0].max_pending"},

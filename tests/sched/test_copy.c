@@ -310,6 +310,7 @@ static void draw_policy(struct gang_job_spec *job)
     job->back_off_ns = one_in(2) ? 5 * SECOND : 0;
     job->heartbeat_ns = whole && one_in(4) ? (5 + below(20)) * SECOND : 0;
     job->hold = one_in(12);
+    job->announced = one_in(8);
     job->begin_ns = one_in(12) ? now_ns + below(30) * SECOND : 0;
     job->deadline_ns = one_in(12) ? now_ns + (20 + below(200)) * SECOND : 0;
 }
@@ -417,7 +418,8 @@ static void command(void)
 {
     gang_result result[2] = {0, 0};
     gang_job_id id = some_job(-1);
-    int64_t what = below(7), value = below(4);
+    int64_t what = below(9), value = below(4);
+    int32_t group = (int32_t)below(2);
     if (id == GANG_ID_NONE)
         return;
     if (what == 0)
@@ -432,6 +434,10 @@ static void command(void)
         BOTH(gang_job_requeue(at->s, id));
     else if (what == 5)
         BOTH(gang_job_set_target(at->s, id, value));
+    else if (what == 6) /* mostly for nothing: too many, or the job was not announced */
+        BOTH(gang_job_add_tasks(at->s, id, group, value ? value : -1));
+    else if (what == 7)
+        BOTH(gang_job_complete(at->s, id));
     else
         BOTH(gang_job_set_time_limit(at->s, id, (1 + value) * 20 * SECOND));
 }
@@ -637,9 +643,24 @@ static void set_queue_state(void)
     BOTH(gang_queue_set_state(at->s, id, state));
 }
 
+static int32_t no_text(const char *text, size_t length, void *user)
+{
+    (void)text, (void)length, (void)user;
+    return 0;
+}
+
+/* On both sides: it may change which of several equal nodes a later search takes. */
+static void explain_one(void)
+{
+    gang_job_id id = some_job(-1);
+    for (int k = 0; id != GANG_ID_NONE && k < sides; k++)
+        MUST(gang_job_write_explanation(side[k].s, id, no_text, NULL));
+}
+
 static void happen(void)
 {
     int64_t what = below(20);
+    explain_one();
     if (reserves && one_in(6))
         happen_to_reservations();
     else if (whole && one_in(5))

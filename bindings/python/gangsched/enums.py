@@ -296,3 +296,4 @@ class WaitReason(Word):
     RESERVATION = "reservation", lib.GANG_WAIT_RESERVATION
     PREFER = "prefer", lib.GANG_WAIT_PREFER
     ARRAY = "array", lib.GANG_WAIT_ARRAY
+    ANNOUNCED = "announced", lib.GANG_WAIT_ANNOUNCED

@@ -61,6 +61,7 @@ static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *
     job->after = copy_bytes(b, from->after, from->after_count * sizeof(*job->after));
     job->group_after =
         copy_bytes(b, from->group_after, from->group_after_count * sizeof(*job->group_after));
+    job->missing_of = copy_bytes(b, from->missing_of, groups * sizeof(int64_t));
     if (!from->leaf)
         lay_message(b, job, from);
     if (b->base) {
@@ -131,6 +132,7 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->prefer_wait_ns = from->prefer_wait_ns;
     to->max_restarts = from->max_restarts;
     to->array_max_running = from->array_max_running;
+    to->missing = from->missing;
     to->attained = from->attained;
     to->served = from->served;
     to->restarts = from->restarts;

@@ -43,6 +43,17 @@ static bool class_counts(const struct gang__wait_class *class)
     return true;
 }
 
+/* Announced tasks that have not come are counted, and only before the job has started. */
+static const char *announced_fault(const struct gang__job *job)
+{
+    int64_t sum = 0;
+    for (uint32_t group = 0; job->missing_of && group < job->group_count; group++)
+        sum += job->missing_of[group];
+    if (sum != job->missing)
+        return "the sum of its missing tasks is wrong";
+    return sum > 0 && job->started_ns > 0 ? "it has started, and tasks of it are missing" : NULL;
+}
+
 /* A gang that may be tried is in a wait class, unless memory was short, or its time came and no run
  * has been since. */
 static const char *wait_fault(gang_sched *s, struct gang__gang *g)
@@ -50,6 +61,9 @@ static const char *wait_fault(gang_sched *s, struct gang__gang *g)
     struct gang__job *job = g->job;
     bool settled = !s->wake.jobs && !s->unfinished && !s->no_memory && !job->undone &&
                    job->due_ns > s->now_ns && !resorts(s);
+    const char *announced = announced_fault(job);
+    if (announced)
+        return announced;
     if (g->demands != (g->order.wait_class || g->stop.handover || g->stop.moving) && settled)
         return "its demand is counted, and it does not wait; or the reverse";
     if (settled && gang__job_may_wait(s, g) != (g->order.wait_class != NULL))
@@ -161,7 +175,7 @@ static gang_result check_job(gang_sched *s, struct gang__job *job, struct gang_e
     if (!s->wake.jobs && job->paused != (job->state == GANG_JOB_SUSPENDED))
         return wrong(error, job->gang,
                      "it is suspended, and its pause is not counted; or the reverse");
-    if (job->ready_ns >= 0 && !waits && !job->undone)
+    if (job->ready_ns >= 0 && !waits && job->missing == 0 && !job->undone)
         return wrong(error, job->gang, "it may be granted, and no gang of it waits");
     int64_t due_ns = job->due_ns; /* what has come is kept, see gang__timer_set() */
     if (!s->unfinished && !job->wake.at && due_ns > s->now_ns && due_ns > gang__timer_due(s, job))

@@ -59,6 +59,28 @@ static void explain_after(struct gang__reasons *l)
     gang__reason_set_text(r, "it waits for job %" PRIu64 " to %s", first, until_when(when));
 }
 
+static void explain_announced(struct gang__reasons *l)
+{
+    const struct gang__job *job = l->gang->job;
+    struct gang__reason *r = gang__reason_add_held(l, GANG_WAIT_ANNOUNCED);
+    uint32_t first = 0;
+    int64_t tasks = 0;
+    if (!r)
+        return;
+    while (first + 1 < job->group_count && job->missing_of[first] == 0)
+        first++;
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        tasks += gang__gang_request(&job->gang[i])->count;
+    r->wait.group = (int32_t)first;
+    r->group = gang__name_of_group(job, (int32_t)first);
+    r->wait.requested = tasks;
+    r->wait.used = tasks - job->missing;
+    if (job->start_within_ns > 0 && job->ready_ns >= 0)
+        r->wait.until_ns = gang__add_sat(job->ready_ns, job->start_within_ns);
+    gang__reason_set_text(r, "it is announced: %" PRId64 " of its %" PRId64 " tasks %s missing",
+                          job->missing, tasks, job->missing == 1 ? "is" : "are");
+}
+
 void gang__explain_held(struct gang__reasons *l)
 {
     const struct gang__job *job = l->gang->job;
@@ -93,6 +115,9 @@ void gang__explain_held(struct gang__reasons *l)
                 r, "it is in back-off for %s seconds",
                 gang__text_milli((job->not_before_ns - l->s->now_ns + 999999) / 1000000, "").s);
         }
+        break;
+    case GANG_WAIT_ANNOUNCED:
+        explain_announced(l);
         break;
     default:
         break;

@@ -125,6 +125,10 @@ static bool command(gang_sched *s, struct gang__job *job, const struct gang__com
     case GANG__MESSAGE_TIME_LIMIT:
         set_time_limit(s, job, m->value);
         return true;
+    case GANG__MESSAGE_ADD_TASKS:
+        return gang__announced_add(s, job, m->gang, m->value);
+    case GANG__MESSAGE_COMPLETE:
+        return gang__announced_complete(s, job);
     case GANG__MESSAGE_TASKS:
         return report_tasks(s, job, m);
     case GANG__MESSAGE_END:
@@ -210,6 +214,8 @@ void gang__inbox_free(gang_sched *s)
 
 /* ---- commands and reports -------------------------------------------------------------------- */
 
+enum { MOST_TASKS = 1 << 24 }; /* of a group */
+
 /* A message about a job, with the numbers of tasks (NULL: all). The caller puts it into the
  * inbox. */
 static gang_result make_command(gang_sched *s, enum gang__message_what what, gang_job_id job,
@@ -283,6 +289,27 @@ gang_result gang_job_set_time_limit(gang_sched *sched, gang_job_id id, int64_t l
     if (limit_ns < 0)
         return GANG_ERANGE;
     return post(sched, GANG__MESSAGE_TIME_LIMIT, id, limit_ns);
+}
+
+gang_result gang_job_add_tasks(gang_sched *sched, gang_job_id id, int32_t group, int64_t count)
+{
+    struct gang__command *m;
+    if (group < 0)
+        return GANG_EINVAL;
+    if (count == 0 || count < -MOST_TASKS || count > MOST_TASKS)
+        return GANG_ERANGE;
+    gang_result r = make_command(sched, GANG__MESSAGE_ADD_TASKS, id, NULL, 0, &m);
+    if (r != GANG_OK)
+        return r;
+    m->gang = (uint32_t)group;
+    m->value = count;
+    gang__inbox_put(sched, &m->head);
+    return GANG_OK;
+}
+
+gang_result gang_job_complete(gang_sched *sched, gang_job_id id)
+{
+    return post(sched, GANG__MESSAGE_COMPLETE, id, 0);
 }
 
 gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t gang, gang_alloc_id alloc,

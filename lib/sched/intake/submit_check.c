@@ -37,6 +37,11 @@ gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gan
         return gang__submit_error(error, GANG_ERANGE, "submit", "below -1, or too large");
     if (j->preemptible < 0 || j->preemptible > GANG_SEMI_PREEMPTIBLE)
         return gang__submit_error(error, GANG_EINVAL, "preemptible", "no such value");
+    if (j->announced < 0 || j->announced > 1 || j->reserved0 != 0)
+        return gang__submit_error(error, GANG_EINVAL, j->reserved0 ? "reserved0" : "announced",
+                                  "no such value");
+    if (j->announced && j->running)
+        return gang__submit_error(error, GANG_EINVAL, "announced", "of a job that runs already");
     if (j->loss < 0 || j->loss > GANG_LOSS_SHRINK)
         return gang__submit_error(error, GANG_EINVAL, "loss", "no such value");
     if (j->name && strlen(j->name) > GANG_MAX_NAME)

@@ -40,6 +40,7 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
     job->after = gang__block_alloc(b, j->after_count * sizeof(*job->after));
     job->group_after = copy(b, j->group_after, j->group_after_count * sizeof(*j->group_after));
     job->places = gang__block_alloc(b, j->place_count * sizeof(*job->places));
+    job->missing_of = j->announced ? gang__block_alloc(b, groups * sizeof(int64_t)) : NULL;
     if (!b->base)
         return NULL;
     memset(job->gang, 0, m->gang_count * sizeof(*job->gang));
@@ -67,6 +68,10 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
         counts += 4 * n;
         g->group_of = group_of;
         group_of = group_of ? group_of + n : NULL;
+    }
+    for (size_t group = 0; j->announced && group < groups; group++) {
+        job->missing_of[group] = gang__submit_group(&j->request, group)->count;
+        job->missing += job->missing_of[group];
     }
     for (size_t i = 0; i < j->after_count; i++)
         job->after[i] = (struct gang__after){j->after[i].job, j->after[i].when};

@@ -49,6 +49,7 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
                        : INT64_MAX;
     out.ends_ns = ends == INT64_MAX ? 0 : ends;
     out.predicted_ns = job->predicted_ns;
+    out.missing = job->missing;
     for (uint32_t i = 0; i < job->gang_count; i++) {
         const struct gang__gang *g = &job->gang[i];
         out.starved = out.starved || g->bypass.starved;

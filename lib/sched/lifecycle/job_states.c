@@ -52,6 +52,7 @@ static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t 
            : job->begin_ns > s->now_ns                     ? GANG_WAIT_BEGIN
            : job->not_before_ns > s->now_ns                ? GANG_WAIT_BACK_OFF
            : !gang__reserve_may_try(s, job)                ? GANG_WAIT_RESERVATION
+           : job->missing > 0                              ? GANG_WAIT_ANNOUNCED
                                                            : 0;
     return *why == 0;
 }
@@ -170,7 +171,9 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         never = never || may < 0;
         if (may == 0 && job->counted_pending && !job->wait_why)
             job->wait_why = GANG_WAIT_AFTER;
-        some = some || (now && g->alloc == GANG_ID_NONE);
+        /* start_within_ns counts while nothing but announced tasks is missing */
+        bool could = now || (may > 0 && job->wait_why == GANG_WAIT_ANNOUNCED);
+        some = some || (could && g->alloc == GANG_ID_NONE);
         set_demands(s, g, now || g->stop.handover || g->stop.moving);
         if (!now)
             gang__order_leave(s, g);

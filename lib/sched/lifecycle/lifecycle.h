@@ -62,6 +62,11 @@ bool gang__reports_end(gang_sched *s, struct gang__job *job, bool success);
 bool gang__reports_node_lost(gang_sched *s, gang_node_id node);
 bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target);
 
+/* Announced jobs (announced.c): so many more tasks of a group of the job came, or (negative) went;
+ * no more will come. False: out of memory; the caller repeats the call. */
+bool gang__announced_add(gang_sched *s, struct gang__job *job, uint32_t group, int64_t count);
+bool gang__announced_complete(gang_sched *s, struct gang__job *job);
+
 /* The gang starts: heartbeats and losses of an earlier run are forgotten. */
 void gang__reports_started(gang_sched *s, struct gang__gang *g);
 

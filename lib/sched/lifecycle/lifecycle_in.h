@@ -33,6 +33,12 @@ bool gang__prefer_wait_end(gang_sched *s, struct gang__gang *g);
 /* When that is, for a gang of the job that waits; INT64_MAX: never, or it has passed. */
 int64_t gang__prefer_wait_next(const gang_sched *s, const struct gang__job *job);
 
+/* ---- announced.c ----------------------------------------------------------------------------- */
+
+/* Tasks of the job were missing for start_within_ns: it goes on with those that have come, or ends.
+ * False: they do not suffice, and it is to back off. */
+bool gang__announced_times_out(gang_sched *s, struct gang__job *job);
+
 /* ---- reported_tasks.c ------------------------------------------------------------------------ */
 
 /* A report about tasks of one gang. */

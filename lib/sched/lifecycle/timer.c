@@ -67,6 +67,8 @@ void gang__timer_set(gang_sched *s, struct gang__job *job)
 /* The job could start for `start_within_ns`, and did not: it backs off, or ends. */
 static void unstarted(gang_sched *s, struct gang__job *job)
 {
+    if (job->missing > 0 && gang__announced_times_out(s, job))
+        return;
     if (job->back_off_ns <= 0) {
         gang__job_stop(s, job, GANG_REASON_END, GANG_END_UNSTARTED);
         return;

@@ -55,7 +55,8 @@ struct gang__job {
     struct gang__user *leaf_user;   /* the user's record in the leaf; NULL: users do not count */
     struct gang__job *next;         /* in a message, in the list of those that ended */
     int32_t state, end, end_wanted; /* end_wanted: how it ends when it has stopped */
-    /* GANG_WAIT_HOLD, _AFTER, _BACK_OFF, _QUEUE, _RESERVATION while it may not be tried; 0 */
+    /* GANG_WAIT_HOLD, _AFTER, _BACK_OFF, _QUEUE, _RESERVATION, _BEGIN, _ANNOUNCED while it may not
+     * be tried; 0 */
     int32_t wait_why;
     int32_t stop_reason; /* GANG_REASON_*, while it is `ending` */
     uint32_t group_count;
@@ -63,9 +64,10 @@ struct gang__job {
     struct gang__hash_link link; /* in sched.jobs, by id */
     int64_t submitted_ns, started_ns;
     int64_t paused_ns, paused_since_ns; /* pauses since it started, without this one */
-    int64_t ready_ns;                   /* since when it could be granted; -1: it could not yet */
-    int64_t not_before_ns;              /* in back-off until then */
-    int64_t due_ns;                     /* of its timer; INT64_MAX: it has none */
+    /* Since when it could be granted, or but for its announced tasks; -1: it could not yet. */
+    int64_t ready_ns;
+    int64_t not_before_ns; /* in back-off until then */
+    int64_t due_ns;        /* of its timer; INT64_MAX: it has none */
     int64_t time_limit_ns, start_within_ns, heartbeat_ns;
     int64_t begin_ns, deadline_ns;         /* INT64_MIN, 0: none */
     int64_t extended_ns;                   /* beyond its time limit, since its last start */
@@ -105,6 +107,8 @@ struct gang__job {
     const struct gang_group_after *group_after;
     gang_node_id *failed_nodes;
     struct gang__reserve_job reserve;
+    int64_t *missing_of; /* of each group: announced tasks that have not come; NULL: of none */
+    int64_t missing;     /* their sum */
 };
 
 /* The first of the jobs that a message brings. */

@@ -14,6 +14,8 @@ enum gang__message_what {
     GANG__MESSAGE_PRIORITY,
     GANG__MESSAGE_TARGET,
     GANG__MESSAGE_TIME_LIMIT,
+    GANG__MESSAGE_ADD_TASKS,
+    GANG__MESSAGE_COMPLETE,
     GANG__MESSAGE_TASKS,
     GANG__MESSAGE_END,
     GANG__MESSAGE_NODE_LOST
@@ -32,7 +34,7 @@ struct gang__command {
     gang_job_id job;
     int64_t value;
     gang_alloc_id alloc;
-    uint32_t gang; /* index of the gang */
+    uint32_t gang; /* index of the gang; ADD_TASKS: of the group in the job */
     size_t count;
     int64_t tasks[]; /* count of them; all: count is SIZE_MAX */
 };

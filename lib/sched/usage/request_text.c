@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of a request: all its members as bytes. Two requests are equal if their texts are.
- * copy/copy_request.c reads the text back, in the order in which this file writes it. */
+ * request_spec.c reads the text back, in the order in which this file writes it. */
 #include <string.h>
 
 #include "sched/record/state.h"

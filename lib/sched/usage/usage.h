@@ -22,6 +22,14 @@ struct gang__request_text *gang__request_text_new(const struct gang__request_key
                                                   gang_request *q);
 void gang__request_text_unref(const struct gang_mem *mem, struct gang__request_text *text);
 
+/* What a text says, read back. The caller frees it with gang__release(). NULL: out of memory. */
+struct gang__request_spec {
+    struct gang_request_spec spec;  /* its groups are these: */
+    struct gang_group_spec *groups; /* the caller may change them */
+};
+struct gang__request_spec *gang__request_spec_read(const struct gang_mem *mem,
+                                                   const struct gang__request_text *text);
+
 /* Called at the beginning of a run. If the devices changed, computes the amounts of request
  * classes by memory again, and the usage of queues with them. Out of memory: the next run does
  * it. */
