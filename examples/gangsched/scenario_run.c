@@ -193,7 +193,8 @@ static int make_jobs(struct run *run)
     const struct gang_scenario *c = run->scenario;
     run->jobs = calloc(c->job_count + 1, sizeof *run->jobs);
     run->first_after = calloc(c->job_count + 2, sizeof *run->first_after);
-    if (run->jobs == NULL || run->first_after == NULL) {
+    run->arrived = calloc(c->arrival_count + 1, sizeof *run->arrived);
+    if (run->jobs == NULL || run->first_after == NULL || run->arrived == NULL) {
         return cli_no_memory();
     }
     for (size_t i = 0; i < c->after_count; i++) { /* they are sorted by job */
@@ -224,9 +225,13 @@ static int run_passes(struct run *run, struct ran_case *ran)
     bool changed = true;
     int status = CLI_OK;
     for (int64_t i = 0; i < run->scenario->rounds && status == CLI_OK; i++) {
+        bool left = false;
         run->now_ns = run->start_ns + i * step_of(run);
-        status = pass(run, run->now_ns, &changed);
-        if (!changed && gang_sched_next(run->sched) == INT64_MAX) {
+        status = scenario_arrive(run, &left);
+        if (status == CLI_OK) {
+            status = pass(run, run->now_ns, &changed);
+        }
+        if (!changed && !left && gang_sched_next(run->sched) == INT64_MAX) {
             break; /* nor would the next one change anything */
         }
     }
@@ -257,6 +262,7 @@ static void free_run(struct run *run)
     free(run->jobs);
     free(run->first_after);
     free(run->reserved);
+    free(run->arrived);
     free(run->labels);
     free(run->ids);
     free(run->nodes);

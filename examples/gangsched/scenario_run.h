@@ -40,6 +40,7 @@ struct run {
     const char ***labels; /* of each node, by device: the label that stands for it; or NULL */
     struct job *jobs;
     bool *reserved;      /* of each reservation of the case: it was added */
+    bool *arrived;       /* of each arrival of the case: the scheduler knows of it */
     size_t *first_after; /* of each job, and behind the last: where its scenario.afters begin */
     bool at_once;        /* its passes take no time */
     int64_t start_ns;    /* of the first pass; what has run for long began before */
@@ -60,6 +61,10 @@ struct places {
 /* Finds the places of a running job of the case. The caller frees the arrays, after errors too.
  * CLI_OK, or CLI_WRONG after a message. */
 int scenario_places(struct run *run, size_t number, struct places *places);
+
+/* The tasks come that are due by now_ns. Sets *left if others come later. CLI_OK, or CLI_WRONG
+ * after a message. */
+int scenario_arrive(struct run *run, bool *left);
 
 /* Submits all jobs, and adds all reservations. CLI_OK, or CLI_WRONG after a message. */
 int scenario_submit(struct run *run);

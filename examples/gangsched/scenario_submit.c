@@ -345,3 +345,33 @@ int scenario_submit(struct run *run)
     free(next);
     return status;
 }
+
+/* ---- tasks of announced jobs ---- */
+
+static gang_result arrive(const struct run *run, const struct gang_scenario_arrival *arrival)
+{
+    gang_job_id id = run->jobs[arrival->job].id;
+    if (id == GANG_ID_NONE) {
+        return GANG_OK; /* the job was refused */
+    }
+    return arrival->count != 0 ? gang_job_add_tasks(run->sched, id, arrival->group, arrival->count)
+                               : gang_job_complete(run->sched, id);
+}
+
+int scenario_arrive(struct run *run, bool *left)
+{
+    const struct gang_scenario *c = run->scenario;
+    for (size_t i = 0; i < c->arrival_count; i++) {
+        bool due = c->arrivals[i].at_ns <= run->now_ns - run->start_ns;
+        *left = *left || !due;
+        if (run->arrived[i] || !due) {
+            continue;
+        }
+        gang_result result = arrive(run, &c->arrivals[i]);
+        if (result != GANG_OK) {
+            return scenario_fail_code(run, c->arrivals[i].job, result);
+        }
+        run->arrived[i] = true;
+    }
+    return CLI_OK;
+}

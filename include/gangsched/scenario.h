@@ -104,6 +104,17 @@ struct gang_scenario_time {
     size_t run_time_count;      /**< 0: not known */
 };
 
+/** Tasks of an announced job (gang_job_spec.announced) that come during the case:
+ *  gang_job_add_tasks(), or gang_job_complete(). */
+struct gang_scenario_arrival {
+    size_t size;   /**< sizeof(struct gang_scenario_arrival) */
+    size_t job;    /**< index of the job */
+    int64_t at_ns; /**< after the first scheduling pass; >= 0 */
+    int64_t count; /**< tasks that come, negative: that go; 0: no more will come */
+    int32_t group; /**< index of the group; 0 if `count` is 0 */
+    int32_t reserved0;
+};
+
 /** One case. */
 struct gang_scenario {
     size_t size;              /**< sizeof(struct gang_scenario) */
@@ -142,13 +153,15 @@ struct gang_scenario {
     /** As gang_reservation_add() takes them; their `job` is GANG_ID_NONE. */
     const struct gang_reservation_spec *reservations;
     size_t reservation_count;
+    const struct gang_scenario_arrival *arrivals; /**< by `job`, then by `at_ns` */
+    size_t arrival_count;
 };
 
 #define GANG_SCENARIO_INIT                                                                      \
     {                                                                                           \
         sizeof(struct gang_scenario), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0,  \
             NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, 0, 0, NULL, 0, NULL, 0, \
-            NULL, 0                                                                             \
+            NULL, 0, NULL, 0                                                                    \
     }
 
 /** One case by number. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (past the end). Any thread. */

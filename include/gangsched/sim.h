@@ -369,8 +369,8 @@ GANG_API gang_result gang_sim_add_trace(gang_sim *sim, gang_trace *trace, int64_
  * @param run_ns run time with all its tasks, >= 0; with group_after: of each gang, so that three
  *   gangs in a row take three times as long. See gang_sim_submit_groups()
  * @param index receives its index; NULL: not wanted
- * @return as gang_job_submit(); GANG_ERANGE (run_ns); GANG_ENOTSUP (path "running"); GANG_EBUSY
- *   (called from a callback). Owner.
+ * @return as gang_job_submit(); GANG_ERANGE (run_ns); GANG_ENOTSUP (path "running",
+ *   "announced"); GANG_EBUSY (called from a callback). Owner.
  */
 GANG_API gang_result gang_sim_submit(gang_sim *sim, const struct gang_job_spec *spec,
                                      int64_t run_ns, size_t *index, struct gang_error *error)

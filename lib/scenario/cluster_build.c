@@ -101,8 +101,10 @@ gang_result gang_cluster_build(const struct gang_scenario *scenario,
     *cluster = NULL;
     struct gang_cluster_opts o = GANG_CLUSTER_OPTS_INIT;
     struct gang_scenario s = GANG_SCENARIO_INIT;
-    gang_result r = scenario ? gang__struct_in(&s, sizeof(s), sizeof(s), scenario, scenario->size)
-                             : GANG_EINVAL;
+    gang_result r = scenario
+                        ? gang__struct_in(&s, sizeof(s), offsetof(struct gang_scenario, arrivals),
+                                          scenario, scenario->size)
+                        : GANG_EINVAL;
     if (r == GANG_OK && opts)
         r = gang__struct_in(&o, sizeof(o), sizeof(o), opts, opts->size);
     if (r != GANG_OK)

@@ -206,6 +206,16 @@ static bool same_mapping(const struct gang_scenario *a, const struct gang_scenar
              memcmp(x.run_time_ns, y.run_time_ns, x.run_time_count * sizeof(*x.run_time_ns)) != 0))
             return differ_at(where, "times", i);
     }
+    if (a->arrival_count != b->arrival_count)
+        return differ(where, "arrivals");
+    for (size_t i = 0; i < a->arrival_count; i++) {
+        struct gang_scenario_arrival x;
+        struct gang_scenario_arrival y;
+        if (!GANG__LOAD2(x, y, reserved0, a->arrivals, b->arrivals, i) || x.job != y.job ||
+            x.at_ns != y.at_ns || x.count != y.count || x.group != y.group ||
+            x.reserved0 != y.reserved0)
+            return differ_at(where, "arrivals", i);
+    }
     return true;
 }
 

@@ -27,7 +27,7 @@ bool gang__same_labels(const struct gang_label *a, size_t a_count, const struct 
 
 bool gang__same_queue(const struct gang_queue_spec *a, const struct gang_queue_spec *b);
 bool gang__same_group(const struct gang_group_spec *a, const struct gang_group_spec *b);
-/* But for gang_scenario.afters and .times. */
+/* But for gang_scenario.afters, .times and .arrivals. */
 bool gang__same_job(const struct gang_job_spec *a, const struct gang_job_spec *b);
 
 #endif

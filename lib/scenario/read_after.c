@@ -212,6 +212,17 @@ gang_result gang__read_group_after(struct gang__reader *r, const struct gang__js
     return GANG_OK;
 }
 
+gang_result gang__read_group_name(struct gang__reader *r, const struct gang__json *at,
+                                  const struct gang_job_spec *job, int32_t *group)
+{
+    struct group_names groups = {.job = job};
+    size_t index;
+    GANG__TRY(name_groups(r, at, &groups));
+    GANG__TRY(find_group(at, &groups, &index));
+    *group = (int32_t)index;
+    return GANG_OK;
+}
+
 /* ---- jobs of a case ---- */
 
 static gang_result find_job(const struct gang__json *at, void *user, size_t *index)

@@ -222,6 +222,7 @@ static gang_result read_jobs(struct gang__reader *r, const struct gang__json *at
     if (count > 0)
         GANG__TRY(index_names(r, &jobs, &r->out->jobs[0].name, job_list.size, count, &r->jobs));
     GANG__TRY(gang__read_job_times(r, &jobs));
+    GANG__TRY(gang__read_job_arrivals(r, &jobs));
     return gang__read_job_after(r, &jobs);
 }
 
@@ -408,7 +409,7 @@ gang_result gang_scenarios_get(const gang_scenarios *scenarios, size_t index,
         return GANG_EINVAL;
     static const struct gang_scenario none = GANG_SCENARIO_INIT;
     bool there = scenarios && index < scenarios->count;
-    GANG__TRY(gang__struct_out(scenario, scenario->size, sizeof(none),
+    GANG__TRY(gang__struct_out(scenario, scenario->size, offsetof(struct gang_scenario, arrivals),
                                there ? &scenarios->cases[index] : &none, sizeof(none)));
     return !scenarios ? GANG_EINVAL : there ? GANG_OK : GANG_ENOENT;
 }

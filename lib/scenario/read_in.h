@@ -184,7 +184,11 @@ gang_result gang__read_group(struct gang__reader *r, const struct gang__json *at
 /* `after` of the tasks of a job, and of all jobs. */
 gang_result gang__read_group_after(struct gang__reader *r, const struct gang__json *tasks,
                                    struct gang_job_spec *job);
+/* A group of the job: the name of its tasks, or its index. */
+gang_result gang__read_group_name(struct gang__reader *r, const struct gang__json *at,
+                                  const struct gang_job_spec *job, int32_t *group);
 gang_result gang__read_job_times(struct gang__reader *r, const struct gang__json *jobs);
+gang_result gang__read_job_arrivals(struct gang__reader *r, const struct gang__json *jobs);
 gang_result gang__read_job_after(struct gang__reader *r, const struct gang__json *jobs);
 /* Of a task: `selector` and `where`; partition, devices, levels and bounds, once the number of
  * tasks and GPUs is known. Of a job: everything but tasks, sets and state. */

@@ -117,12 +117,13 @@ static json_t *make_jobs(struct gang__writer *w, const struct gang_scenario *c)
 {
     json_t *list = json_array();
     struct gang_job_spec job;
-    size_t after = 0, time = 0;
+    size_t after = 0, time = 0, arrival = 0;
     for (size_t i = 0; i < c->job_count; i++) {
         if (GANG__WRITE_LOAD(w, job, group_order, c->jobs, i)) {
             json_t *item = gang__make_job(w, &job);
             gang__write_job_after(w, item, c, i, &after);
             gang__write_job_times(w, item, c, i, &time);
+            gang__write_job_arrivals(w, item, c, i, &arrival);
             gang__json_push(&w->maker, list, item);
         }
         if (!check_element(w, "jobs", i))

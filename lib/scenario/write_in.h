@@ -37,11 +37,13 @@ json_t *gang__make_group(struct gang__writer *w, const struct gang_request_spec 
 /* An element of `after` that has its `when` only. */
 json_t *gang__make_wait(struct gang__writer *w, int32_t when);
 /* What the case states of job number `job`. *next is the first element of gang_scenario.afters, or
- * .times, that is not yet written: both are sorted by job. */
+ * .times or .arrivals, that is not yet written: all are sorted by job. */
 void gang__write_job_after(struct gang__writer *w, json_t *object, const struct gang_scenario *c,
                            size_t job, size_t *next);
 void gang__write_job_times(struct gang__writer *w, json_t *object, const struct gang_scenario *c,
                            size_t job, size_t *next);
+void gang__write_job_arrivals(struct gang__writer *w, json_t *object, const struct gang_scenario *c,
+                              size_t job, size_t *next);
 void gang__write_reservations(struct gang__writer *w, json_t *object,
                               const struct gang_scenario *c);
 

@@ -114,6 +114,29 @@ void gang__write_job_times(struct gang__writer *w, json_t *object, const struct 
     gang__write_list(w, object, "run_time_s", list);
 }
 
+void gang__write_job_arrivals(struct gang__writer *w, json_t *object, const struct gang_scenario *c,
+                              size_t job, size_t *next)
+{
+    const int64_t second = 1000000000;
+    struct gang_scenario_arrival a;
+    json_t *list = json_array();
+    for (; *next < c->arrival_count; ++*next) {
+        if (!GANG__WRITE_LOAD(w, a, reserved0, c->arrivals, *next) || a.job != job)
+            break;
+        json_t *item = json_object();
+        if (a.at_ns)
+            gang__json_put(&w->maker, item, "at_s", gang__json_new_scaled(a.at_ns, second));
+        if (a.group)
+            gang__write_int(w, item, "group", a.group);
+        if (a.count)
+            gang__write_int(w, item, "count", a.count);
+        else
+            gang__write_value(w, item, "complete", json_true());
+        gang__json_push(&w->maker, list, item);
+    }
+    gang__write_list(w, object, "arrivals", list);
+}
+
 json_t *gang__make_job(struct gang__writer *w, const struct gang_job_spec *job)
 {
     json_t *object = json_object();

@@ -23,6 +23,9 @@ static gang_result read_spec(const gang_sim *sim, const struct gang_job_spec *fr
     if (spec->running)
         return gang__error(error, GANG_ENOTSUP, "running",
                            "a simulated job starts in the simulation");
+    if (spec->announced)
+        return gang__error(error, GANG_ENOTSUP, "announced",
+                           "the tasks of a simulated job are there");
     if ((!spec->queue || !*spec->queue) && sim->default_queue >= 0)
         spec->queue = sim->queues.list[sim->default_queue]->text;
     return GANG_OK;

@@ -211,6 +211,14 @@ check a_limit_bounds_what_stays comes_out '{"id":"c","nodes":[{"name":"n","gpus"
     "queues":[{"name":"p","nonpreemptible":"limit"},{"name":"q","parent":"p","guaranteed":{"gpu":1},
     "limit":{"gpu":3}}],"jobs":[{"name":"a","queue":"q","preemptible":false,"tasks":[{"gpu":2}]},
     {"name":"b","queue":"q","preemptible":false,"tasks":[{"gpu":2}]}]}' 'a:running:1 b:pending:0'
+# a has all its tasks after two seconds, b goes on with one of three, c has too few, d waits on.
+check announced_tasks_come_during_the_case comes_out '{"id":"c","rounds":6,"nodes":[{"name":"n","gpus":9}],
+    "jobs":[{"name":"a","announced":true,"arrivals":[{"count":1},{"at_s":2,"group":"x","count":2}],
+    "tasks":[{"name":"x","count":3,"gpu":1}]},{"name":"b","announced":true,"min":1,"arrivals":[{"count":2},
+    {"at_s":1,"count":-1},{"at_s":3,"complete":true}],"tasks":[{"count":3,"gpu":1}]},{"name":"c",
+    "announced":true,"start_within_s":2,"tasks":[{"gpu":1}]},{"name":"d","announced":true,
+    "arrivals":[{"count":1},{"at_s":99,"count":1}],"tasks":[{"count":2,"gpu":1}]}]}' \
+    'a:running:3 b:running:1 c:ended:0 d:pending:0'
 check what_is_owed_is_reclaimed comes_out '{"id":"c","nodes":[{"name":"n","gpus":4}],"rounds":2,
     "queues":[{"name":"p","guaranteed":{"gpu":2}},{"name":"q","guaranteed":{"gpu":2}}],
     "jobs":[{"name":"a","queue":"q","min":1,"state":"running","running_on":["n","n","n","n"],

@@ -252,7 +252,8 @@ END_TEST
 START_TEST(states_and_limits_of_jobs_are_read)
 {
     gang_scenarios *scenarios = read_good(scheduling);
-    const struct gang_job_spec *j = get(scenarios, 0).jobs;
+    struct gang_scenario c = get(scenarios, 0);
+    const struct gang_job_spec *j = c.jobs;
     ck_assert_int_eq(j[3].preemptible, GANG_SEMI_PREEMPTIBLE);
     ck_assert_str_eq(j[3].user, "ann");
     ck_assert_uint_eq(j[3].user_group_count, 2);
@@ -278,6 +279,13 @@ START_TEST(states_and_limits_of_jobs_are_read)
     ck_assert_int_eq(j[4].loss, GANG_LOSS_RESTART);
     ck_assert_int_eq(j[4].hold, 0);
     ck_assert_int_eq(j[4].announced, 1);
+    ck_assert_uint_eq(c.arrival_count, 3);
+    ck_assert_uint_eq(c.arrivals[0].job, 4);
+    ck_assert_int_eq(c.arrivals[0].at_ns, INT64_C(500000000));
+    ck_assert_int_eq(c.arrivals[0].count, 1);
+    ck_assert_int_eq(c.arrivals[1].group, 1);
+    ck_assert_int_eq(c.arrivals[1].count, -3);
+    ck_assert_int_eq(c.arrivals[2].count, 0);
     ck_assert_int_eq(j[3].announced, 0);
     ck_assert_uint_eq(j[0].group_after_count, 0);
     gang_scenarios_free(scenarios);

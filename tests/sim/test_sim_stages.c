@@ -501,6 +501,9 @@ START_TEST(a_job_that_cannot_be_simulated_is_refused_by_its_path)
     job.running = 1;
     refused(GANG_ENOTSUP, "running", good, 3);
     job.running = 0;
+    job.announced = 1;
+    refused(GANG_ENOTSUP, "announced", good, 3);
+    job.announced = 0;
 }
 END_TEST
 
