@@ -152,6 +152,7 @@ static void submit(struct thread *t)
     spec.preemptible =
         chance_of(&t->seed) % 3 || !guaranteed ? GANG_PREEMPTIBLE : GANG_SEMI_PREEMPTIBLE;
     spec.hold = chance_of(&t->seed) % 8 == 0;
+    spec.announced = chance_of(&t->seed) % 6 == 0;
     spec.loss = GANG_LOSS_RESTART;
     spec.max_restarts = 1;
     spec.cookie = (uint64_t)index + 1;
@@ -173,7 +174,7 @@ static void command(struct thread *t)
     gang_job_id id =
         atomic_load(&job->id) + chance_of(&t->seed) % (uint64_t)atomic_load(&job->part_of);
     gang_result r = GANG_OK;
-    switch (chance_of(&t->seed) % 6) {
+    switch (chance_of(&t->seed) % 8) {
     case 0:
         atomic_store(&job->cancelled, true);
         r = gang_job_cancel(sched, id);
@@ -187,6 +188,12 @@ static void command(struct thread *t)
         break;
     case 4:
         r = gang_job_set_priority(sched, id, (int64_t)(chance_of(&t->seed) % 4));
+        break;
+    case 5: /* often for nothing: most jobs are not announced */
+        r = gang_job_add_tasks(sched, id, 0, 1);
+        break;
+    case 6:
+        r = gang_job_complete(sched, id);
         break;
     default:
         r = gang_job_set_target(sched, id, (int64_t)(chance_of(&t->seed) % 4));
@@ -319,6 +326,8 @@ static void drain(int64_t *now)
             MUST(gang_job_get(sched, id, &info));
             if (info.held)
                 MUST(gang_job_release(sched, id));
+            if (info.missing > 0)
+                MUST(gang_job_complete(sched, id));
             if (info.state == GANG_JOB_RUNNING)
                 MUST(gang_report_end(sched, id, 1));
         }

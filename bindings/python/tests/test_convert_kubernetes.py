@@ -218,6 +218,7 @@ def test_volcano() -> None:
         {"cpu": 64, "gpu": 12},
     )
     assert (prod["lending_limit"], prod["limit"]) == ({"gpu": 8}, {"gpu": 16})
+    assert prod["nonpreemptible"] == "limit"
     assert capacities(scenario)["prod"]["guarantee"] == {"cpu": 64, "gpu": 12}
     train = job(scenario, "tf-train")
     assert (train["queue"], train["priority"], train["max_restarts"]) == ("prod", 500, 2)

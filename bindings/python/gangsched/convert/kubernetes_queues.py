@@ -33,6 +33,8 @@ Volcano Queue                              scenario
 ``spec.deserved``                          ``guaranteed``
 ``spec.guarantee.resource``                ``guaranteed``, if nothing is deserved; not lent
 ``spec.reclaimable`` = false               ``no_preemption``
+(always)                                   ``nonpreemptible: limit``: pods that are not preemptable
+                                           start up to the capability, too
 ``status.state`` Closed, Closing           ``state``
 =========================================  =========================================================
 """
@@ -454,6 +456,7 @@ def _volcano(at: At, scenario: Json, report: Report) -> Json:
             raise spec.get("capability").fail("%s: below what is deserved or guaranteed" % key)
     if most:
         out["limit"] = quotas(most)
+    out["nonpreemptible"] = "limit"
     if not spec.get("reclaimable").flag(True):
         out["no_preemption"] = True
     state = at.way("status.state").text("Open")
