@@ -145,7 +145,9 @@ enum {
     /** Least attained service: what the job has used, as dominant resource times time, in
      *  classes that double; then as PRIORITY. */
     GANG_ORDER_LEAST_SERVED = 4,
-    GANG_ORDER_DEADLINE = 5 /**< earliest deadline (without one: last); then as PRIORITY */
+    GANG_ORDER_DEADLINE = 5, /**< earliest deadline (without one: last); then as PRIORITY */
+    /** Highest weighted sum of factors: gang_queue_spec.priority_weight_age; then as PRIORITY */
+    GANG_ORDER_MULTIFACTOR = 6
 };
 
 /** Order of the children of a queue. */
@@ -157,7 +159,11 @@ enum {
     GANG_CHILD_ORDER_FAIR = 0,
     GANG_CHILD_ORDER_UTILIZATION = 1, /**< smaller used over guaranteed (YARN) */
     /** priority among those on the same side of their guarantee (YARN) */
-    GANG_CHILD_ORDER_PRIORITY_UTILIZATION = 2
+    GANG_CHILD_ORDER_PRIORITY_UTILIZATION = 2,
+    /** The child first whose first job has the highest weighted sum of factors; then the oldest
+     *  queue. The jobs of several leaves go in one order, like those of Slurm's partitions of one
+     *  PriorityTier. Of a leaf of another order the priority of the job counts as such a sum. */
+    GANG_CHILD_ORDER_MULTIFACTOR = 3
 };
 
 /** What a blocked job does to the jobs behind it in its leaf. */
@@ -343,6 +349,40 @@ struct gang_queue_spec {
      *  of others. */
     const char *preempt_class;
     const char *preempts;
+    /** Multifactor priority, of leaves with GANG_ORDER_MULTIFACTOR (Slurm's priority/multifactor,
+     *  PriorityWeight*). The priority of a job is the sum, over five factors, of weight * factor:
+     *    - age: time since its submission, or its begin time if that is later, over
+     *      priority_max_age_ns; at most 1. It grows while the job is held or waits for other jobs
+     *      (Slurm: ACCRUE_ALWAYS).
+     *    - fair share: 2^(-U / S) of its user. U is the user's part of the usage of the leaf, as
+     *      dominant share of the cluster over time; gang_sched_opts.half_life_ns decays it
+     *      (PriorityDecayHalfLife), without it only what runs now counts. S is the weight of the
+     *      user over that of all users that had jobs in the leaf. 1: no usage; 0.5: the usage is as
+     *      large as the share.
+     *    - size: part of the cluster that all its tasks ask for, in the dominant kind, at most 1;
+     *      with priority_favor_small 1 minus that (PriorityFavorSmall).
+     *    - queue: priority_factor of the leaf (PriorityJobFactor, as a part of the highest). It
+     *      counts where leaves are compared: GANG_CHILD_ORDER_MULTIFACTOR.
+     *    - job: gang_job_spec.priority itself, which has no bound (Slurm: nice, site factor).
+     *  Factors are kept in millionths. Preemption compares gang_job_spec.priority alone.
+     *
+     *  Priorities are computed when a job begins to wait, and for all waiting jobs of the leaf in
+     *  the first run after priority_period_ns since the last time (PriorityCalcPeriod), and after
+     *  nodes or queues changed. In between they stay. If this changes the order of the leaf, its
+     *  planned starts are planned again. Cost of such a run: O(n log n) for n waiting gangs of the
+     *  leaf, O(1) for each of its users and each blocked wait class; other runs pay nothing.
+     *  Without weights for age and fair share there is no period. Weights: 0 (not counted) to
+     *  2^32 - 1. */
+    int64_t priority_weight_age;
+    int64_t priority_weight_fair_share;
+    int64_t priority_weight_size;
+    int64_t priority_weight_queue;
+    int64_t priority_weight_job;
+    int64_t priority_max_age_ns;  /**< 0: 7 days (PriorityMaxAge) */
+    int64_t priority_period_ns;   /**< 0: 5 minutes (PriorityCalcPeriod) */
+    int64_t priority_factor;      /**< factor of this leaf, in millionths; 0 to GANG_WHOLE */
+    int32_t priority_favor_small; /**< 1: small jobs have the larger size factor */
+    int32_t reserved3;
 };
 
 /** gang_queue_spec.max_blocked_ns at the top: one hour. The first job of a leaf that does not fit
@@ -354,7 +394,7 @@ struct gang_queue_spec {
         sizeof(struct gang_queue_spec), sizeof(struct gang_quota), NULL, NULL, NULL, 0, NULL, 0,   \
             NULL, 0, 1.0, NULL, NULL, 0, 100, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   \
             0, NULL, 0, NULL, NULL, -1, -1, -1, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-            0, 0, 0, 0, 0, NULL, NULL                                                              \
+            0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                \
     }
 
 /** What a user may want to do in a queue. */

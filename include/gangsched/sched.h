@@ -129,6 +129,8 @@ struct gang_job_info {
     int64_t suspended_ns;
     /** tasks that have not come yet (gang_job_spec.announced); 0: the job is complete */
     int64_t missing;
+    /** With GANG_ORDER_MULTIFACTOR: the sum by which it was ordered last, in millionths; else 0. */
+    int64_t multifactor_priority;
 };
 
 /* ---- callbacks ----------------------------------------------------------------------------- */

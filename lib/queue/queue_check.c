@@ -226,6 +226,8 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"across", s->across, GANG_ACROSS_DEFAULT, GANG_ACROSS_LOWER_CAPPED},
         {"nonpreemptible", s->nonpreemptible, GANG_NONPREEMPTIBLE_DEFAULT,
          GANG_NONPREEMPTIBLE_LIMIT},
+        {"priority_favor_small", s->priority_favor_small, 0, 1},
+        {"reserved3", s->reserved3, 0, 0},
     };
     gang_result r = ranges_check(words, COUNT(words), GANG_EINVAL, error);
     if (r == GANG_OK && s->within == GANG_PREEMPT_ANY)
@@ -257,6 +259,14 @@ static gang_result numbers_check(const struct gang_queue_spec *s, struct gang_er
         {"max_blocked_ns", s->max_blocked_ns, -1, INT64_MAX},
         {"quantum_ns", s->quantum_ns, -1, INT64_MAX},
         {"quantum_rows", s->quantum_rows, 0, UINT16_MAX},
+        {"priority_weight_age", s->priority_weight_age, 0, UINT32_MAX},
+        {"priority_weight_fair_share", s->priority_weight_fair_share, 0, UINT32_MAX},
+        {"priority_weight_size", s->priority_weight_size, 0, UINT32_MAX},
+        {"priority_weight_queue", s->priority_weight_queue, 0, UINT32_MAX},
+        {"priority_weight_job", s->priority_weight_job, 0, UINT32_MAX},
+        {"priority_max_age_ns", s->priority_max_age_ns, 0, INT64_MAX},
+        {"priority_period_ns", s->priority_period_ns, 0, INT64_MAX},
+        {"priority_factor", s->priority_factor, 0, GANG_WHOLE},
     };
     gang_result r = ranges_check(numbers, COUNT(numbers), GANG_ERANGE, error);
     if (r == GANG_OK && s->max_time_limit_ns && s->default_time_limit_ns > s->max_time_limit_ns)

@@ -22,9 +22,10 @@ enum { GANG__DIMS = GANG_MAX_QUEUE_DIMENSIONS };
 /* The names of GANG_ORDER_*, the orders of the jobs of a leaf, by number. The check of a queue
  * accepts as many numbers as there are names; scenario files use the names;
  * sched/order/queue_order.c has the functions. */
-#define GANG__ORDER_NAMES "priority", "fifo", "fair", "shortest", "least-served", "deadline"
+#define GANG__ORDER_NAMES \
+    "priority", "fifo", "fair", "shortest", "least-served", "deadline", "multifactor"
 /* The same for GANG_CHILD_ORDER_*, the orders of the children of a queue. */
-#define GANG__CHILD_ORDER_NAMES "fair", "utilization", "priority-utilization"
+#define GANG__CHILD_ORDER_NAMES "fair", "utilization", "priority-utilization", "multifactor"
 
 #define GANG__NAME_COUNT(...) \
     ((int64_t)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)))
@@ -96,6 +97,7 @@ struct gang__queue {
     const struct gang_user_weight *users;                /* sorted by name */
     size_t user_count;
     int64_t grace_ns, min_runtime_ns, stale_ns; /* inherited: never -1 */
+    int64_t max_age_ns, priority_period_ns;     /* of multifactor priority, in force */
     const struct gang_queue_spec *spec; /* a deep copy of what was given, own text in names */
 };
 

@@ -12,6 +12,8 @@
 /* Of a queue at the top that says nothing. */
 #define STALE_NS INT64_C(60000000000)
 #define EXTEND_NS INT64_C(60000000000)
+#define MAX_AGE_NS INT64_C(604800000000000)      /* Slurm's defaults: 7 days, */
+#define PRIORITY_PERIOD_NS INT64_C(300000000000) /* and 5 minutes */
 
 struct gang__quota gang__quota_compile(const struct gang_quota *q)
 {
@@ -144,6 +146,8 @@ static void set_own(struct gang__queue *q)
     q->users = s->users;
     q->user_count = s->user_count;
     q->preempt_class = -1; /* preempt_classes.c */
+    q->max_age_ns = s->priority_max_age_ns ? s->priority_max_age_ns : MAX_AGE_NS;
+    q->priority_period_ns = s->priority_period_ns ? s->priority_period_ns : PRIORITY_PERIOD_NS;
 }
 
 static int64_t time_of(int64_t own, int64_t none, int64_t inherited)

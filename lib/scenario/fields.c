@@ -78,6 +78,15 @@ static const struct gang__field queue_list[] = {
     NUMBER("across_max_priority", QUEUE(across_max_priority), INT64_MIN, INT64_MAX, 0),
     TEXT("preempt_class", QUEUE(preempt_class)),
     TEXT("preempts", QUEUE(preempts)),
+    NUMBER("priority_weight_age", QUEUE(priority_weight_age), 0, UINT32_MAX, 0),
+    NUMBER("priority_weight_fair_share", QUEUE(priority_weight_fair_share), 0, UINT32_MAX, 0),
+    NUMBER("priority_weight_size", QUEUE(priority_weight_size), 0, UINT32_MAX, 0),
+    NUMBER("priority_weight_queue", QUEUE(priority_weight_queue), 0, UINT32_MAX, 0),
+    NUMBER("priority_weight_job", QUEUE(priority_weight_job), 0, UINT32_MAX, 0),
+    SECONDS("priority_max_age_s", QUEUE(priority_max_age_ns), 0),
+    SECONDS("priority_period_s", QUEUE(priority_period_ns), 0),
+    {"priority_factor", GANG__FIELD_PART, QUEUE(priority_factor), NULL, 0, GANG_WHOLE, 0},
+    FLAG("priority_favor_small", QUEUE(priority_favor_small)),
     FLAG("no_preemption", QUEUE(no_preemption)),
     WORD("nonpreemptible", QUEUE(nonpreemptible), nonpreemptible_words),
     COUNT("max_running", QUEUE(max_running)),
@@ -204,6 +213,8 @@ static gang_result read_value(const struct gang__json *at, const struct gang__fi
         return GANG_OK;
     case GANG__FIELD_MILLI:
         return gang__json_milli(at, field->min, field->max, value);
+    case GANG__FIELD_PART:
+        return gang__json_scaled(at, GANG_WHOLE, field->min, field->max, value);
     case GANG__FIELD_SECONDS:
         if (field->min < 0 && json_is_number(at->value) && json_number_value(at->value) == -1) {
             *value = -1; /* it is a word, and no time */
@@ -254,6 +265,8 @@ static json_t *json_of(struct gang__json_maker *maker, const struct gang__field 
         return gang__json_new_text(maker, field->words->list[value]);
     case GANG__FIELD_MILLI:
         return gang__json_new_milli(value);
+    case GANG__FIELD_PART:
+        return gang__json_new_scaled(value, GANG_WHOLE);
     case GANG__FIELD_SECONDS:
         return value == -1 ? json_integer(value) : gang__json_new_scaled(value, SECOND);
     default:

@@ -55,7 +55,16 @@ static const char *const queue_keys[] = {"name",
                                          "across_max_priority",
                                          "preempt_class",
                                          "preempts",
-                                         "nonpreemptible"};
+                                         "nonpreemptible",
+                                         "priority_weight_age",
+                                         "priority_weight_fair_share",
+                                         "priority_weight_size",
+                                         "priority_weight_queue",
+                                         "priority_weight_job",
+                                         "priority_max_age_s",
+                                         "priority_period_s",
+                                         "priority_factor",
+                                         "priority_favor_small"};
 
 /* The kind that a key of `guaranteed`, `limit`, `lending_limit` or `weight` names; NULL: none. */
 static const char *kind_of_key(const struct gang__reader *r, const char *key)

@@ -92,6 +92,24 @@ demands_choose_the_nodes() {
 }
 check demands_choose_the_nodes demands_choose_the_nodes
 
+# The sums are 4 + 6 and 16 + 0; with the smaller weight 1.75 + 6 and 7 + 0. Nothing is preempted.
+cat >"$scratch/sums.json" <<'END'
+{"id":"c","nodes":[{"name":"n","cpus":4}],"queues":[{"name":"q","order":"multifactor",
+"within":"never","priority_weight_size":16,"priority_weight_job":1}],"jobs":[
+{"name":"high","queue":"q","priority":6,"tasks":[{"cpu":1}]},
+{"name":"wide","queue":"q","priority":0,"tasks":[{"cpu":4}]}]}
+END
+sums_decide() {
+    "${scenario[@]}" "$scratch/sums.json" | tr -d ' ' >"$scratch/out"
+    cat "$scratch/out"
+    grep -q '"wide":{"state":"running"' "$scratch/out"
+    grep -q '"high":{"state":"pending"' "$scratch/out"
+    sed -i 's/"priority_weight_size":16/"priority_weight_size":7/' "$scratch/sums.json"
+    "${scenario[@]}" "$scratch/sums.json" | tr -d ' ' >"$scratch/out"
+    grep -q '"high":{"state":"running"' "$scratch/out"
+}
+check weighted_factors_order_the_jobs sums_decide
+
 # Four GPUs fit in no rack, but in two. An elastic job starts in the rack that holds all of it.
 racks='{"name":"n0","gpus":1,"topology":{"rack":"r0"}},{"name":"n1","gpus":3,"topology":{"rack":"r1"}}'
 write_case "$racks" '{"name":"elastic","queue":"q","priority":9,"min":1,"same":"rack","tasks":[{"count":2,"gpu":1}]},

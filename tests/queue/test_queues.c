@@ -155,8 +155,8 @@ START_TEST(a_word_out_of_range_is_refused)
     WORD(reclaim, GANG_PREEMPT_LOWER_OR_NEWER);
     WORD(reclaim, GANG_PREEMPT_USER_LIMIT);
     WORD(state, 3);
-    WORD(order, GANG_ORDER_DEADLINE + 1);
-    WORD(child_order, 3);
+    WORD(order, GANG_ORDER_MULTIFACTOR + 1);
+    WORD(child_order, GANG_CHILD_ORDER_MULTIFACTOR + 1);
     WORD(block, 2);
     WORD(preempt_mode, 3);
     WORD(no_preemption, 2);

@@ -211,6 +211,15 @@ START_TEST(policies_of_queues_are_read)
     ck_assert_str_eq(q->preempt_class, "high");
     ck_assert_str_eq(q->preempts, "normal,low");
     ck_assert_int_eq(q->nonpreemptible, GANG_NONPREEMPTIBLE_LIMIT);
+    ck_assert_int_eq(q->priority_weight_age, 1000);
+    ck_assert_int_eq(q->priority_weight_fair_share, UINT32_MAX);
+    ck_assert_int_eq(q->priority_weight_size, 2);
+    ck_assert_int_eq(q->priority_weight_queue, 3);
+    ck_assert_int_eq(q->priority_weight_job, 1);
+    ck_assert_int_eq(q->priority_max_age_ns, INT64_C(604800000000000));
+    ck_assert_int_eq(q->priority_period_ns, 500000000);
+    ck_assert_int_eq(q->priority_factor, 1);
+    ck_assert_int_eq(q->priority_favor_small, 1);
     ck_assert_int_eq(q->policy, GANG_POLICY_PACK);
     ck_assert_ptr_null(q->child->name);
     ck_assert_int_eq(q->child->limit[0].amount, 1000);

@@ -262,7 +262,7 @@ START_TEST(a_queue_the_format_cannot_express_is_refused)
     c.queues = &queue;
     c.queue_count = 1;
     queue.name = "q";
-    queue.order = 6;
+    queue.order = GANG_ORDER_MULTIFACTOR + 1;
     is_refused(&c, "queues[0].order");
     queue.order = -1;
     is_refused(&c, "queues[0].order");

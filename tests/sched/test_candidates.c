@@ -23,14 +23,19 @@ struct life {
 static void some_queue(struct gang_queue_spec *q, const char *name)
 {
     static const int32_t order[] = {GANG_ORDER_FIFO, GANG_ORDER_PRIORITY, GANG_ORDER_SHORTEST,
-                                    GANG_ORDER_LEAST_SERVED};
+                                    GANG_ORDER_LEAST_SERVED, GANG_ORDER_MULTIFACTOR};
     static const int32_t behind[] = {GANG_BACKFILL_ORDER_LEAF, GANG_BACKFILL_ORDER_SHORTEST,
                                      GANG_BACKFILL_ORDER_WIDEST, GANG_BACKFILL_ORDER_SMALLEST};
     *q = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
     q->name = name;
     q->backfill = GANG_BACKFILL_EASY;
     q->backfill_order = behind[below(4)];
-    q->order = order[below(4)];
+    q->order = order[below(5)];
+    q->priority_weight_age = 1;
+    q->priority_weight_size = below(3);
+    q->priority_weight_job = below(2);
+    q->priority_max_age_ns = 300 * SECOND;
+    q->priority_period_ns = 60 * SECOND;
     q->plan_depth = below(3) ? 0 : 1 + below(3);
     q->grace_ns = below(3) ? 0 : 5 * SECOND;
     q->max_running = below(4) ? 0 : 6;

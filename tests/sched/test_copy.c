@@ -455,7 +455,13 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.limit = &quota[1];
     q.limit_count = !parent && one_in(3);
     q.grace_ns = one_in(2) ? 10 * SECOND : 0;
-    q.order = (int32_t)below(5);
+    q.order = (int32_t)below(7);
+    q.priority_weight_age = below(3) * 100;
+    q.priority_weight_fair_share = below(3) * 100;
+    q.priority_weight_size = below(3) * 100;
+    q.priority_weight_job = below(3);
+    q.priority_max_age_ns = 60 * SECOND;
+    q.priority_period_ns = 5 * SECOND;
     q.block = one_in(6);
     q.preempt_mode = one_in(3)   ? GANG_PREEMPT_MODE_SUSPEND
                      : one_in(6) ? GANG_PREEMPT_MODE_CANCEL
@@ -468,7 +474,7 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.backfill = one_in(2) ? GANG_BACKFILL_NONE : (int32_t)below(4);
     q.backfill_order = (int32_t)below(5);
     q.plan_depth = one_in(2) ? 0 : 1 + below(4);
-    q.child_order = (int32_t)below(3);
+    q.child_order = (int32_t)below(4);
     q.overrun = (int32_t)below(4);
     q.extend_ns = one_in(2) ? 6 * SECOND : 0;
     q.max_bypasses = one_in(4) ? 1 + below(4) : 0;

@@ -456,6 +456,12 @@ static struct gang_queue_spec queue_spec(const struct line *l, struct queue_quot
     spec.reclaim = l->reclaim;
     spec.preempt_mode = l->preempt;
     spec.order = l->order;
+    spec.priority_weight_age = 100;
+    spec.priority_weight_fair_share = below(2) * 100;
+    spec.priority_weight_size = below(2) * 100;
+    spec.priority_weight_job = below(2);
+    spec.priority_max_age_ns = 100 * SECOND;
+    spec.priority_period_ns = 10 * SECOND;
     spec.block = l->block;
     spec.backfill = one_in(3) ? (int32_t)below(4) : GANG_BACKFILL_DEFAULT;
     spec.backfill_order = (int32_t)below(5);
@@ -496,7 +502,7 @@ static void random_rules(struct line *l)
     l->user_percent = one_in(3) || l->within == GANG_PREEMPT_USER_LIMIT ? 10 + below(50) : 0;
     l->reclaim = one_in(4) ? (int32_t)below(3) : GANG_PREEMPT_ANY;
     l->preempt = (int32_t)below(3);
-    l->order = one_in(3) ? (int32_t)below(5) : GANG_ORDER_PRIORITY;
+    l->order = one_in(3) ? (int32_t)below(7) : GANG_ORDER_PRIORITY;
     l->block = one_in(6);
     l->extends = l->extends || one_in(3); /* what was given more keeps it */
 }

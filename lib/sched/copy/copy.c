@@ -92,6 +92,7 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->queue_id = from->queue_id;
     to->priority = from->priority;
     to->age = from->age;
+    to->score = from->score;
     to->preemptible = from->preemptible;
     to->loss = from->loss;
     to->held = from->held;
@@ -370,6 +371,8 @@ static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang
         r = GANG_ENOMEM;
     if (r == GANG_OK)
         r = gang__allocs_copy(s->worker, from->cluster, gang__requests_copy_find, &c);
+    if (r == GANG_OK && !gang__users_copy(s, from))
+        r = GANG_ENOMEM;
     if (r == GANG_OK && !gang__reserves_copy(s, from))
         r = GANG_ENOMEM;
     if (r == GANG_OK && whole && !gang__backlog_copy(&c, from))

@@ -79,8 +79,10 @@ static void copy_heads(gang_sched *s, const gang_sched *from, bool starved)
 
 void gang__order_copy(gang_sched *s, const gang_sched *from)
 {
-    for (uint32_t i = 0; i < from->queues->count; i++)
+    for (uint32_t i = 0; i < from->queues->count; i++) {
         gang__order_copy_users(s, queue_as(s, from->qs[i]), from->qs[i]);
+        gang__multifactor_copy(s, queue_as(s, from->qs[i]), from->qs[i]);
+    }
     copy_heads(s, from, true); /* first: a class that bars no other one now wakes those it barred */
     copy_heads(s, from, false);
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {

@@ -137,6 +137,7 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
     s->preempt.min_runtime_due_ns = INT64_MAX;
     gang__set_init(&s->by_id, gang__job_order, NULL);
     gang__set_init(&s->timers, gang__timer_order, NULL);
+    gang__multifactor_init(s);
     const struct gang__rules_source rules = {s->opts.rules, s->opts.rule_size, s->opts.rule_count,
                                              s->opts.default_queue};
     r = gang__rules_new(&s->mem, &rules, &s->rules, error);

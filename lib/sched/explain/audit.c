@@ -495,6 +495,8 @@ gang_result gang_sched_check(gang_sched *sched, struct gang_error *error)
     if (r == GANG_OK)
         r = check_timers(&a);
     if (r == GANG_OK)
+        r = gang__multifactor_check(sched, error);
+    if (r == GANG_OK)
         r = gang__gangs_check(sched, error);
     if (r == GANG_OK)
         r = gang__backfill_check(sched, error);

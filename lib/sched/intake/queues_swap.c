@@ -172,9 +172,9 @@ static void enter_usage(gang_sched *s, struct gang__job *job)
             job->leaf_user->waiting += g->demands;
         gang__usage_in(s, g);
         if (g->stop.handover && g->stop.handover->charged)
-            gang__usage_charge_handover(g->stop.handover, 1);
+            gang__usage_charge_handover(s, g->stop.handover, 1);
         if (g->stop.moving)
-            gang__usage_charge_move(g->stop.moving, 1);
+            gang__usage_charge_move(s, g->stop.moving, 1);
         if (g->stop.handover && g->stop.handover->counted_promised) {
             if (job->array)
                 job->array->promised--;
@@ -216,6 +216,7 @@ static void link_queues(gang_sched *s, const struct gang__submit_view *submit_vi
 
 void gang__queues_enter_jobs(gang_sched *s)
 {
+    gang__multifactor_reset(s);
     for (uint32_t i = 0; i < s->queues->count; i++)
         gang__queue_reset(s->qs[i]);
     gang__queue_reset(&s->root);
@@ -231,8 +232,10 @@ static void commit(struct swap *w)
     struct gang__queue_state **old = s->qs;
     uint32_t count = s->queues ? s->queues->count : 0;
     s->external_events++;
-    if (s->queues)
+    if (s->queues) {
         gang__candidates_unkeep_all(s);
+        gang__users_advance(s);
+    }
     if (w->rebuild && s->queues)
         leave_all(s);
     gang__order_remove_queues(s);

@@ -26,6 +26,7 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.held = job->held;
     out.preemptible = job->preemptible;
     out.priority = job->priority;
+    out.multifactor_priority = job->leaf->q->order == GANG_ORDER_MULTIFACTOR ? job->score : 0;
     for (uint32_t i = 0; i < job->gang_count; i++) {
         out.tasks += job->gang[i].tasks;
         out.min += gang__gang_request(&job->gang[i])->min;

@@ -36,6 +36,8 @@ void gang__job_count(gang_sched *s, struct gang__job *job)
     for (uint32_t i = 0; job->gang_count > 1 && starts && i < job->gang_count; i++)
         /* each gang waits by itself now, see gang__job_settle() */
         gang__order_leave(s, &job->gang[i]);
+    if (job->leaf->q->order == GANG_ORDER_MULTIFACTOR)
+        gang__multifactor_watch(s, job->leaf);
     bool fewer = job->counted_running && !runs;
     job->counted_running = runs;
     job->counted_pending = waits;

@@ -96,6 +96,24 @@ void gang__order_apply_bounds(gang_sched *s);
 /* Divides shares, if something changed, and orders by them. */
 void gang__order_refresh(gang_sched *s);
 
+/* ---- multifactor.c --------------------------------------------------------------------------- */
+
+/* Computes the priorities of the waiting jobs of the first leaf that is due. A job whose place
+ * changes leaves the order, and is noted. False: no leaf is due. */
+bool gang__multifactor_step(gang_sched *s);
+int64_t gang__multifactor_next(const gang_sched *s); /* when a leaf is due; INT64_MAX: none */
+void gang__multifactor_init(gang_sched *s);
+/* The queues are about to be counted from zero. */
+void gang__multifactor_reset(gang_sched *s);
+void gang__multifactor_copy(gang_sched *s, struct gang__queue_state *leaf,
+                            const struct gang__queue_state *from);
+/* GANG_OK; GANG_EINVAL: a priority is not the sum of its factors. */
+gang_result gang__multifactor_check(const gang_sched *s, struct gang_error *error);
+
+/* Makes the users of leaves that remember use, before their jobs are copied. False: out of memory.
+ */
+bool gang__users_copy(gang_sched *s, const gang_sched *from);
+
 /* ---- job_array.c ----------------------------------------------------------------------------- */
 
 /* Finds or makes the array of the job, if one bounds it. False: out of memory. */

@@ -39,6 +39,18 @@ void gang__order_rekey_all(gang_sched *s);
 /* All users of the leaf are put in order by their usage as it is now. */
 void gang__order_rekey_users(gang_sched *s, struct gang__queue_state *leaf);
 
+/* ---- multifactor.c: of leaves with GANG_ORDER_MULTIFACTOR ------------------------------------ */
+
+/* A gang of the job is about to enter the order: the job gets its priority, unless another gang of
+ * it is in the order. */
+void gang__multifactor_enter(gang_sched *s, struct gang__job *job);
+
+/* Totals or queues changed: all priorities are computed again soon. */
+void gang__multifactor_rescore_all(gang_sched *s);
+
+/* The number of waiting jobs of the leaf, or its due time, changed. */
+void gang__multifactor_watch(gang_sched *s, struct gang__queue_state *leaf);
+
 /* A starved gang no longer bars others: unblocks the wait classes that were blocked for it. */
 void gang__bypass_unblock(gang_sched *s);
 /* Nodes or bounds changed: gangs that starved by max_blocked_ns are no longer starved until their

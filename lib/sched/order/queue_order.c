@@ -51,6 +51,11 @@ static int least_served_first(const struct gang__job *x, const struct gang__job 
     return service_range(x) - service_range(y);
 }
 
+static int highest_score_first(const struct gang__job *x, const struct gang__job *y)
+{
+    return by_number(y->score, x->score);
+}
+
 /* The first criterion of an order, if it has one of its own; then priority, unless `by_age`. */
 static const struct {
     int (*first)(const struct gang__job *x, const struct gang__job *y);
@@ -62,6 +67,7 @@ static const struct {
     [GANG_ORDER_SHORTEST] = {shortest_first, false},
     [GANG_ORDER_LEAST_SERVED] = {least_served_first, false},
     [GANG_ORDER_DEADLINE] = {deadline_first, false},
+    [GANG_ORDER_MULTIFACTOR] = {highest_score_first, false},
 };
 
 static bool lacks_minimum(const struct gang__gang *g)
@@ -221,6 +227,26 @@ static int compare_priority_utilization(const struct gang__child_key *x,
     return gang__order_priority_utilization(&x->yarn, &y->yarn);
 }
 
+/* The priority of the gang at the head; of a queue in no order, where none can be tried: 0. */
+static void key_multifactor(gang_sched *s, const struct gang__queue_state *q,
+                            const struct gang__take *take, uint32_t count,
+                            struct gang__child_key *k)
+{
+    (void)s, (void)take, (void)count;
+    k->score = 0;
+    if (q->order.ready.count == 0)
+        return;
+    const struct gang__job *job = head_below(q)->job;
+    k->score = job->leaf->q->order == GANG_ORDER_MULTIFACTOR
+                   ? job->score
+                   : gang__mul_div(job->priority, GANG_WHOLE, 1);
+}
+
+static int compare_multifactor(const struct gang__child_key *x, const struct gang__child_key *y)
+{
+    return by_number(y->score, x->score);
+}
+
 /* How the children of a queue are ordered: the key that is made, for a head that asks for `take`,
  * and how two keys compare. */
 static const struct child_order {
@@ -231,6 +257,7 @@ static const struct child_order {
     [GANG_CHILD_ORDER_FAIR] = {key_fair, compare_fair},
     [GANG_CHILD_ORDER_UTILIZATION] = {key_yarn, compare_utilization},
     [GANG_CHILD_ORDER_PRIORITY_UTILIZATION] = {key_yarn, compare_priority_utilization},
+    [GANG_CHILD_ORDER_MULTIFACTOR] = {key_multifactor, compare_multifactor},
 };
 
 /* The root has no specification: its children are ordered by fair shares. */

@@ -11,7 +11,8 @@
 bool gang__queue_counts_users(const struct gang__queue *q)
 {
     return q->order == GANG_ORDER_FAIR || q->user_limit_percent || q->user_limit_factor_milli ||
-           q->max_running_per_user != GANG__NO_BOUND || q->within == GANG_PREEMPT_USER_LIMIT;
+           q->max_running_per_user != GANG__NO_BOUND || q->within == GANG_PREEMPT_USER_LIMIT ||
+           (q->order == GANG_ORDER_MULTIFACTOR && q->spec->priority_weight_fair_share > 0);
 }
 
 static int64_t weight_of(const struct gang__queue *q, const char *name)
@@ -51,8 +52,25 @@ struct gang__user *gang__user_of(gang_sched *s, struct gang__queue_state *leaf, 
     memcpy(user->name, name, length + 1);
     user->weight = weight_of(leaf->q, name);
     user->key = (struct gang__ratio){0, 1};
+    user->past.at_ns = s->now_ns;
+    user->factor = GANG_WHOLE;
     gang__hash_insert(&leaf->users, &user->link, hash);
     return user;
+}
+
+bool gang__users_copy(gang_sched *s, const gang_sched *from)
+{
+    for (uint32_t i = 0; i < from->queues->count; i++) {
+        const struct gang__queue_state *q = from->qs[i];
+        struct gang__queue_state *to = gang__queue_state_of(s, q->q->id);
+        if (q->q->order != GANG_ORDER_MULTIFACTOR)
+            continue;
+        for (size_t b = 0; b < q->users.cap; b++)
+            for (struct gang__hash_link *n = q->users.bucket[b]; n; n = n->next)
+                if (!gang__user_of(s, to, GANG__OF(struct gang__user, link, n)->name))
+                    return false;
+    }
+    return true;
 }
 
 /* ---- users change ---------------------------------------------------------------------------- */
@@ -88,10 +106,13 @@ static void order_users(gang_sched *s, struct gang__queue_state *leaf,
             struct gang__user *user = GANG__OF(struct gang__user, link, at);
             user->weight = weight_of(leaf->q, user->name);
             const struct gang__user *other = as ? user_in(as, user->name, user->link.hash) : NULL;
-            if (other)
+            if (other) {
                 user->key = other->key;
-            else
+                user->past = other->past;
+                user->factor = other->factor;
+            } else {
                 make_user_key(s, user);
+            }
         }
     for (; all; all = all->next_moved) {
         gang__set_insert(&leaf->order.ready, &all->ready_link);

@@ -375,6 +375,8 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *g)
     struct gang__wait_class *class;
     if (g->order.wait_class)
         return true;
+    if (g->job->leaf->q->order == GANG_ORDER_MULTIFACTOR)
+        gang__multifactor_enter(s, g->job);
     if (grows || g->places) { /* no other gang waits for the same thing */
         if (!g->order.grow_class)
             g->order.grow_class = new_class(s, g, grows);
@@ -505,6 +507,7 @@ void gang__order_apply_bounds(gang_sched *s)
     s->order.hooks->unkeep_all(s);
     for (uint32_t i = 0; i < s->queues->count; i++)
         gang__order_rekey_users(s, s->qs[i]);
+    gang__multifactor_rescore_all(s);
     gang__order_rekey_all(s);
 }
 

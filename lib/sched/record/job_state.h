@@ -41,7 +41,8 @@ struct gang__job {
     gang_job_id id;
     struct gang__queue_state *leaf;
     int64_t priority;
-    int64_t age; /* smaller is older; unique with the id */
+    int64_t age;   /* smaller is older; unique with the id */
+    int64_t score; /* multifactor priority, in millionths; changes while it is in no order */
     const int32_t *protected_groups;
     int32_t preemptible, loss;
     bool held, never_preempts;

@@ -19,7 +19,9 @@ struct gang__user {
     /* What tentative victims of an attempt had of each kind (GANG_MAX_KINDS), which `used` lacks
      * meanwhile; NULL: the leaf does not preempt by user limit. */
     int64_t *tentative;
-    struct gang__ratio key; /* dominant share for the user's weight: the place in order */
+    struct gang__ratio key;  /* dominant share for the user's weight: the place in order */
+    struct gang__decay past; /* dominant share of the cluster, in 10^-9, if past use counts */
+    int64_t factor;          /* fair-share factor, in millionths, when the leaf was scored */
     /* Its classes that move with the key: READY ones, and those that wait in their group. */
     struct gang__wait_class *ready, *grouped;
 };
@@ -41,6 +43,7 @@ struct gang__child_key {
     int64_t priority;
     struct gang__ratio with, used; /* dominant share with that gang, and without */
     struct gang__ratio whole;      /* with it, of all capacity: where no share is left to compare */
+    int64_t score;                 /* multifactor priority of that gang */
     struct gang__sibling yarn;     /* for the child orders by utilization, instead of all that */
 };
 
@@ -55,6 +58,16 @@ struct gang__backfill_leaf {
     struct gang__hash_table by_key;
     struct gang__candidates *all;
     struct gang__candidates *due; /* the next wait class of these is to be READY */
+};
+
+/* Multifactor priority of a leaf (order/multifactor.c). */
+struct gang__multifactor_leaf {
+    struct gang__set_link link; /* in sched.order.multifactor, */
+    bool listed;                /* as it is in it */
+    bool scored;                /* it was scored before: */
+    int64_t scored_ns;          /* ages and fair-share factors are those of this time */
+    int64_t due_ns; /* when priorities are computed again; INT64_MAX: never; INT64_MIN: totals or
+                     * queues changed */
 };
 
 /* Its place among its siblings, and what waits in it (owner: order). */
@@ -95,6 +108,7 @@ struct gang__queue_state {
     struct gang__queue_state *next_gone;   /* in gang__submit_view.gone */
 
     struct gang__queue_order order;
+    struct gang__multifactor_leaf multifactor;
     struct gang__wait_class *bounded; /* of a leaf: classes whose demand may not count */
     struct gang__queue_wake {
         struct gang__queue_state *next;            /* in sched.wake.queues, */

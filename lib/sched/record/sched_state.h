@@ -135,6 +135,7 @@ struct gang__order_sched {
                                                    * backfill keeps or that wait in a group */
     struct gang__class_group *due_groups;
     struct gang__request_class *blocked_requests; /* with classes blocked for want of capacity */
+    struct gang__ordered_set multifactor;         /* leaves to be scored again, by when */
     uint64_t capacity_stamp, own_stamp; /* of the cluster and of our worker, when capacity that came
                                      * free was looked at last */
 };

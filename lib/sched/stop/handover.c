@@ -141,7 +141,7 @@ void gang__handover_count_usage(gang_sched *s, struct gang__handover *handover, 
 {
     if (handover->charged == (sign > 0))
         return;
-    gang__usage_charge_handover(handover, sign);
+    gang__usage_charge_handover(s, handover, sign);
     handover->charged = sign > 0;
     gang__handover_promise_job(handover, sign > 0 && !handover->taker->job->counted_running);
     if (handover->taker->job->leaf_user)
@@ -164,7 +164,7 @@ void gang__handover_begin(gang_sched *s, struct gang__handover *handover)
 void gang__move_begin(gang_sched *s, struct gang__stop *stop)
 {
     stop->gang->stop.moving = stop;
-    gang__usage_charge_move(stop, 1);
+    gang__usage_charge_move(s, stop, 1);
     hold(s, stop->handover, stop->gang, stop->to, stop->to_count);
 }
 
@@ -174,7 +174,7 @@ void gang__move_end(gang_sched *s, struct gang__gang *g)
     if (!stop)
         return;
     g->stop.moving = NULL;
-    gang__usage_charge_move(stop, -1);
+    gang__usage_charge_move(s, stop, -1);
     gang__wake_queue(s, g->job->leaf);
     gang__order_unblock_queues(s, g->job->leaf);
 }

@@ -128,9 +128,9 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
     else
         gang__usage_out(s, g);
     if (g->stop.handover && g->stop.handover->charged)
-        gang__usage_charge_handover(g->stop.handover, sign);
+        gang__usage_charge_handover(s, g->stop.handover, sign);
     if (g->stop.moving)
-        gang__usage_charge_move(g->stop.moving, sign);
+        gang__usage_charge_move(s, g->stop.moving, sign);
 }
 
 static void count_all_usage(gang_sched *s, int64_t sign)

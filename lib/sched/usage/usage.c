@@ -106,7 +106,8 @@ void gang__usage_shift(struct gang__queue_state *leaf,
     add(leaf, 0, request_class, group, times);
 }
 
-static void promise_tasks(struct gang__gang *g, uint32_t group, bool fixed, int64_t times)
+static void promise_tasks(const gang_sched *s, struct gang__gang *g, uint32_t group, bool fixed,
+                          int64_t times)
 {
     uint32_t count;
     const struct gang__take *take =
@@ -114,18 +115,21 @@ static void promise_tasks(struct gang__gang *g, uint32_t group, bool fixed, int6
     add(g->job->leaf, 0, g->request_class, group, times);
     if (fixed)
         add(g->job->leaf, 1, g->request_class, group, times);
+    if (g->job->leaf_user)
+        gang__user_advance(s, g->job->leaf, g->job->leaf_user);
     for (uint32_t i = 0; g->job->leaf_user && i < count; i++)
         g->job->leaf_user->used[take[i].dim] += take[i].amount * times;
 }
 
-void gang__usage_promise(struct gang__gang *g, const struct gang_placement *places, int64_t count,
-                         bool grows, int64_t sign)
+void gang__usage_promise(const gang_sched *s, struct gang__gang *g,
+                         const struct gang_placement *places, int64_t count, bool grows,
+                         int64_t sign)
 {
     bool fixed = gang__gang_is_fixed(g, grows);
     for (int64_t i = 0, first = 0; i < count; first = i) { /* a run of tasks of one group */
         while (i < count && places[i].group == places[first].group)
             i++;
-        promise_tasks(g, (uint32_t)places[first].group, fixed, sign * (i - first));
+        promise_tasks(s, g, (uint32_t)places[first].group, fixed, sign * (i - first));
     }
 }
 
@@ -135,7 +139,10 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
     const struct gang__request_class *request_class = g->request_class;
     const gang_request *q = request_class->q;
     int64_t rest = gang__gang_fixed_rest(g), left = g->demands ? gang__gang_lacks_all(g) : 0;
+    struct gang__user *user = g->job->leaf_user;
     gang__wake_queue(s, leaf);
+    if (user)
+        gang__user_advance(s, leaf, user);
     if (gang__demand_is_bounded(g))
         gang__demand_count(g, sign);
     if (s->usage.bounded > 0) /* what is fixed decides which of their demand counts */
@@ -151,7 +158,6 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
         add(leaf, 0, request_class, group, sign * g->has[group]);
         add(leaf, 1, request_class, group, sign * kept);
         add(leaf, 2, request_class, group, sign * lacks);
-        struct gang__user *user = g->job->leaf_user;
         for (uint32_t i = 0; user && g->has[group] && i < request_class->group[group].count; i++)
             user->used[request_class->take[request_class->group[group].from + i].dim] +=
                 sign * g->has[group] *
@@ -273,15 +279,15 @@ struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_s
     return NULL;
 }
 
-void gang__usage_charge_handover(struct gang__handover *handover, int64_t sign)
+void gang__usage_charge_handover(const gang_sched *s, struct gang__handover *handover, int64_t sign)
 {
-    gang__usage_promise(handover->taker, handover->places, handover->place_count,
+    gang__usage_promise(s, handover->taker, handover->places, handover->place_count,
                         handover->grow_group >= 0, sign);
 }
 
-void gang__usage_charge_move(const struct gang__stop *stop, int64_t sign)
+void gang__usage_charge_move(const gang_sched *s, const struct gang__stop *stop, int64_t sign)
 {
-    gang__usage_promise(stop->gang, stop->to, stop->to_count, stop->tasks != NULL, sign);
+    gang__usage_promise(s, stop->gang, stop->to, stop->to_count, stop->tasks != NULL, sign);
 }
 
 const struct gang__take *gang__gang_next_demand(const struct gang__gang *g, uint32_t *count)

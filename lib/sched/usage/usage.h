@@ -56,8 +56,9 @@ void gang__usage_shift(struct gang__queue_state *leaf,
 /* Adds (or, with sign -1, subtracts) what a gang is about to get at these places: it starts there,
  * or (grows) gets more tasks. It counts as usage of the gang's queues and user, and as fixed usage
  * of the queues if preemption may never take it. */
-void gang__usage_promise(struct gang__gang *g, const struct gang_placement *places, int64_t count,
-                         bool grows, int64_t sign);
+void gang__usage_promise(const gang_sched *s, struct gang__gang *g,
+                         const struct gang_placement *places, int64_t count, bool grows,
+                         int64_t sign);
 
 /* Does preemption never take what the gang gets: at its start, or (grows) with one more task? */
 bool gang__gang_is_fixed(const struct gang__gang *g, bool grows);
@@ -209,6 +210,18 @@ static inline bool gang__demand_is_bounded(const struct gang__gang *g)
     return g->order.wait_class && g->order.wait_class->bounded.at;
 }
 
+/* ---- past_usage.c: how much users of a leaf used (gang_sched_opts.half_life_ns) ---- */
+
+/* Do past uses of its users count in the leaf? */
+bool gang__leaf_remembers(const gang_sched *s, const struct gang__queue *q);
+/* Brings user->past up to date; called before user->used changes. */
+void gang__user_advance(const gang_sched *s, const struct gang__queue_state *leaf,
+                        struct gang__user *user);
+/* The queues are about to change: the same of all users of all leaves. */
+void gang__users_advance(gang_sched *s);
+/* The user's dominant share of the cluster now, in 10^-9. */
+int64_t gang__user_share(const gang_sched *s, const struct gang__user *user);
+
 /* ---- victim_order.c ---- */
 
 /* Make the orders of victims of a new leaf. */
@@ -222,8 +235,9 @@ void gang__victims_sort(gang_sched *s);
 
 /* The capacity that a handover's taker is about to get enters (or, with sign -1, leaves) the
  * usage of its queues. The same of what a gang moves to: its new places. */
-void gang__usage_charge_handover(struct gang__handover *handover, int64_t sign);
-void gang__usage_charge_move(const struct gang__stop *stop, int64_t sign);
+void gang__usage_charge_handover(const gang_sched *s, struct gang__handover *handover,
+                                 int64_t sign);
+void gang__usage_charge_move(const gang_sched *s, const struct gang__stop *stop, int64_t sign);
 
 /* The amounts that a gang asks for when it is tried: the whole gang, with the choice that is tried
  * or at least; or a task of the first group that lacks tasks. */

@@ -14,12 +14,24 @@ from ._yarn import acl
 
 _PARTITION_KEYS = {
     "partitionname", "nodes", "prioritytier", "preemptmode", "maxtime", "defaulttime", "state",
-    "allowgroups", "default", "gracetime", "oversubscribe", "shared", "priority",
+    "allowgroups", "default", "gracetime", "oversubscribe", "shared", "priority", "priorityjobfactor",
 }
 _MODES = {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "WITHIN", "PRIORITY"}
 
 #: Members of a queue that are those of its leaves, not inherited.
 _OF_LEAVES = ("order", "block", "within", "reclaim", "preempt_mode")
+
+#: The weights of multifactor priority.
+_WEIGHTS = {
+    "priorityweightage": "priority_weight_age",
+    "priorityweightfairshare": "priority_weight_fair_share",
+    "priorityweightjobsize": "priority_weight_size",
+    "priorityweightpartition": "priority_weight_queue",
+}
+
+
+def seen_names(queues: List[Json]) -> List[str]:
+    return [queue["name"] for queue in queues]
 
 
 class Partitions:
@@ -54,19 +66,78 @@ class Partitions:
             queue = self._queue(partition, line, keys)
             self.scenario.setdefault("queues", []).extend([queue] + self._leaves(queue, keys))
         self._settle_classes()
+        self._job_factors()
         tiers: Dict[int, List[str]] = {}
         for queue in self.scenario.get("queues", []):
             if "parent" in queue:
                 continue
             tiers.setdefault(queue["priority"], []).append(queue["name"])
-        for names in tiers.values():
+        for tier, names in tiers.items():
             if len(names) > 1:
                 text = "have one PriorityTier: they take turns by fair share, in Slurm by the priority of jobs"
+                if self._join(tier, names):
+                    text = "have one PriorityTier: their jobs go in one order, and share by weight"
                 if any(q.get("reclaim") == "any" for q in self.scenario["queues"]):
                     text += "; and they may preempt jobs above their share, in Slurm they may not"
                 self.report.warn(
                     "%s: PartitionName" % self.settings.file, "%s %s" % (", ".join(names[:5]), text)
                 )
+
+    def _join(self, tier: int, names: List[str]) -> bool:
+        """With multifactor priority: one parent for partitions of one tier."""
+        queues = self.scenario["queues"]
+        joined = [queue for queue in queues if queue["name"] in names]
+        parent = "tier-%d" % tier
+        if any(queue.get("order") != "multifactor" for queue in joined) or parent in seen_names(queues):
+            return False
+        first = queues.index(joined[0])
+        top = {"name": parent, "priority": tier, "child_order": "multifactor",
+               "reclaim": joined[0]["reclaim"]}
+        for queue in joined:
+            queue["parent"] = parent
+        queues.insert(first, top)
+        return True
+
+    def _job_factors(self) -> None:
+        """PriorityJobFactor counts as a part of the highest one."""
+        factors: Dict[str, int] = {}
+        for line, keys in self.lines:
+            if "priorityjobfactor" in keys:
+                text, at = keys["priorityjobfactor"]
+                factors[line.keys["partitionname"]] = integer(
+                    at.place("priorityjobfactor"), text, 0, 65533
+                )
+        most = max(factors.values(), default=0)
+        for queue in self.scenario.get("queues", []):
+            partition = queue["parent"] if "preempt_class" in queue else queue["name"]
+            if most and factors.get(partition) and queue.get("order") == "multifactor":
+                queue["priority_factor"] = round(factors[partition] / most, 6)
+
+    def _multifactor(self, out: Json) -> None:
+        """PriorityWeight*, if some weight is given."""
+        settings = self.settings
+        weights = {
+            ours: integer(settings.place(key), settings.get(key, "0") or "0", 0, 2**32 - 1)
+            for key, ours in _WEIGHTS.items()
+        }
+        if not any(weights.values()):
+            return
+        out["order"] = "multifactor"
+        out.update({key: weight for key, weight in weights.items() if weight})
+        out["priority_weight_job"] = 1  # minus the nice value of a job
+        age = minutes(settings.place("prioritymaxage"), settings.get("prioritymaxage", "7-0"))
+        if age is None:
+            self.report.warn(settings.place("prioritymaxage"), "no counterpart: 7 days")
+        elif age:
+            out["priority_max_age_s"] = seconds(settings.place("prioritymaxage"), age)
+        period = minutes(
+            settings.place("prioritycalcperiod"), settings.get("prioritycalcperiod", "5")
+        )
+        if period:
+            out["priority_period_s"] = seconds(settings.place("prioritycalcperiod"), period)
+        place = settings.place("priorityfavorsmall")
+        if boolean(place, settings.get("priorityfavorsmall", "NO")):
+            out["priority_favor_small"] = True
 
     def _put_nodes(self, partition: str, keys: Dict[str, Tuple[str, Line]]) -> None:
         if "nodes" not in keys:
@@ -226,7 +297,11 @@ class Partitions:
         """A leaf for each QOS of a partition, if jobs are preempted by QOS."""
         if not self._by_qos():
             return []
-        common = {key: queue.pop(key) for key in _OF_LEAVES if key in queue}
+        common = {
+            key: queue.pop(key)
+            for key in list(queue)
+            if key in _OF_LEAVES or key.startswith("priority_")  # multifactor
+        }
         everywhere = self.settings.get("preemptmode", "OFF")
         cluster = {word.strip().upper() for word in everywhere.split(",") if word.strip()}
         out: List[Json] = []
@@ -303,7 +378,9 @@ class Partitions:
         kind = self.settings.get("prioritytype", "priority/multifactor").lower()
         if kind == "priority/basic":
             out["order"] = "fifo"
-        elif kind != "priority/multifactor":
+        elif kind == "priority/multifactor":
+            self._multifactor(out)
+        else:
             self.report.warn(
                 self.settings.place("prioritytype"), "no counterpart: jobs go by priority, then age"
             )

@@ -35,7 +35,16 @@ Slurm                                         scenario
 ``State`` of a partition                      ``state``
 ``AllowGroups``                               ``submit_acl``
 ``Default`` = YES                             ``default_queue``
-``PriorityType``                              ``order: priority`` (multifactor) or ``fifo`` (basic)
+``PriorityType``                              ``order: multifactor``, with ``PriorityWeight*``;
+                                              otherwise ``priority``; ``fifo`` (basic)
+``PriorityWeightAge``, ``Fairshare``,         ``priority_weight_age``, ``_fair_share``, ``_size``,
+``JobSize``, ``Partition``                    ``_queue``; ``priority_weight_job`` is 1: a job states
+                                              its nice value, negated, as ``priority``
+``PriorityMaxAge``, ``PriorityCalcPeriod``    ``priority_max_age_s``, ``priority_period_s``
+``PriorityFavorSmall``                        ``priority_favor_small``
+``PriorityJobFactor``                         ``priority_factor``: over the highest one
+Partitions of one ``PriorityTier``            with ``order: multifactor`` children of one queue, with
+                                              ``child_order: multifactor``
 ``SchedulerType`` = sched/backfill (default)  ``backfill: conservative``, ``plan_depth`` =
                                               ``bf_max_job_test``
 ``SchedulerType`` = sched/builtin             ``block: strict``
@@ -143,7 +152,7 @@ class _Converter:
                 )
             self.report.warn(
                 settings.place("priorityweightfairshare"),
-                "usage counts by half-life; jobs state their priority, which no factor changes",
+                "usage counts by half-life, of users in their partition",
             )
         for word in settings.get("schedulerparameters").split(","):
             key = word.strip().partition("=")[0]
