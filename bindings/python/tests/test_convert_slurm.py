@@ -436,3 +436,43 @@ def test_bad_matrix(text: str, reason: str) -> None:
     with pytest.raises(ConvertError) as caught:
         convert(text)
     assert reason in str(caught.value)
+
+
+FACTORS = (
+    "PriorityWeightAge=1000\nPriorityWeightFairshare=100000\nPriorityWeightJobSize=500\n"
+    "PriorityWeightPartition=2000\nPriorityWeightQOS=5\nPriorityMaxAge=1-0\nPriorityCalcPeriod=1\n"
+    "PriorityFavorSmall=YES\n"
+)
+
+
+def test_multifactor_priority() -> None:
+    converted = convert(
+        FACTORS + SMALL + "PartitionName=a Nodes=ALL PriorityJobFactor=10\n"
+        "PartitionName=b Nodes=ALL PriorityJobFactor=40 PriorityTier=1\n"
+        "PartitionName=c Nodes=n1 PriorityTier=3\n"
+    )
+    scenario = converted.scenario
+    a, b, c = (queue(scenario, name) for name in "abc")
+    assert {key: value for key, value in a.items() if key.startswith("priority_")} == {
+        "priority_weight_age": 1000, "priority_weight_fair_share": 100000,
+        "priority_weight_size": 500, "priority_weight_queue": 2000, "priority_weight_job": 1,
+        "priority_max_age_s": 86400, "priority_period_s": 60, "priority_factor": 0.25,
+        "priority_favor_small": True,
+    }
+    assert b["priority_factor"] == 1 and "priority_factor" not in c
+    assert {q["order"] for q in (a, b, c)} == {"multifactor"}
+    # Jobs of partitions of one tier go in one order.
+    top = queue(scenario, a["parent"])
+    assert a["parent"] == b["parent"] and "parent" not in c
+    assert (top["priority"], top["child_order"]) == (1, "multifactor")
+    found = texts(converted)
+    assert "PriorityWeightQOS: no counterpart" in found and "PriorityMaxAge" not in found
+    check(scenario)
+
+
+def test_without_weights_the_priority_of_jobs_decides() -> None:
+    scenario = convert(SMALL + "PartitionName=a Nodes=ALL PriorityJobFactor=10\n").scenario
+    assert not {"order", "priority_factor"} & set(queue(scenario, "a"))
+    with pytest.raises(ConvertError) as caught:
+        convert("PriorityWeightAge=much\n" + SMALL + "PartitionName=a Nodes=ALL\n")
+    assert "PriorityWeightAge: not a number" in str(caught.value)
