@@ -205,6 +205,26 @@ START_TEST(siblings_go_by_the_priority_of_their_first_job)
 }
 END_TEST
 
+START_TEST(a_leaf_of_another_order_counts_by_the_priority_of_its_job)
+{
+    struct gang_queue_spec q[3] = {GANG_QUEUE_SPEC_INIT, leaf("a"), leaf("b")};
+    q[0].name = "top";
+    q[0].child_order = GANG_CHILD_ORDER_MULTIFACTOR;
+    q[1].parent = q[2].parent = "top";
+    q[1].priority_weight_size = 4;
+    q[2].order = GANG_ORDER_PRIORITY;
+    open_with(0, q, 3);
+    gang_job_id all = fill("a", "u");
+    gang_job_id low = submit("b", "u", 2, -5), size = submit("a", "u", 1, 0),
+                high = submit("b", "u", 2, 2), other = submit("a", "u", 1, 0);
+    host_run(&h, 0);
+    host_end_job(&h, all); /* -5, 1, 2, 1 */
+    ck_assert_int_eq(host_tasks(&h, high) + host_tasks(&h, size) + host_tasks(&h, other), 4);
+    ck_assert_int_eq(host_tasks(&h, low), 0);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(a_forecast_knows_the_priorities)
 {
     struct gang_queue_spec q = leaf("q");
@@ -405,6 +425,7 @@ int main(void)
     tcase_add_test(tests, fair_share_follows_past_usage);
     tcase_add_test(tests, shares_are_those_of_the_queue);
     tcase_add_test(tests, siblings_go_by_the_priority_of_their_first_job);
+    tcase_add_test(tests, a_leaf_of_another_order_counts_by_the_priority_of_its_job);
     tcase_add_test(tests, a_forecast_knows_the_priorities);
     tcase_add_test(tests, bad_numbers_are_refused);
     tcase_add_test(tests, out_of_memory_keeps_the_old_priorities);

@@ -237,9 +237,9 @@ static void key_multifactor(gang_sched *s, const struct gang__queue_state *q,
     if (q->order.ready.count == 0)
         return;
     const struct gang__job *job = head_below(q)->job;
-    k->score = job->leaf->q->order == GANG_ORDER_MULTIFACTOR
-                   ? job->score
-                   : gang__mul_div(job->priority, GANG_WHOLE, 1);
+    gang__i128 own = (gang__i128)job->priority * GANG_WHOLE;
+    own = own > INT64_MAX ? INT64_MAX : own < INT64_MIN ? INT64_MIN : own;
+    k->score = job->leaf->q->order == GANG_ORDER_MULTIFACTOR ? job->score : (int64_t)own;
 }
 
 static int compare_multifactor(const struct gang__child_key *x, const struct gang__child_key *y)
