@@ -55,7 +55,8 @@ enum {
     GANG_MAX_QUEUES = 65536,        /**< queues of one scheduler */
     GANG_MAX_QUEUE_DEPTH = 32,      /**< queues on a path */
     GANG_MAX_QUEUE_DIMENSIONS = 64, /**< kinds, and pairs of kind and partition, that quotas name */
-    GANG_MAX_PREEMPT_CLASSES = 64   /**< classes of gang_queue_spec.preempt_class in one tree */
+    GANG_MAX_PREEMPT_CLASSES = 64,  /**< classes of gang_queue_spec.preempt_class in one tree */
+    GANG_MAX_BUDGETS = 16           /**< budgets of one queue */
 };
 
 /** An amount of a kind, for a queue; in the units of the kinds (millicores, bytes, milli-GPUs). */
@@ -211,6 +212,39 @@ enum {
     /** The job is suspended, and resumes on the same nodes and devices when they are free. */
     GANG_PREEMPT_MODE_SUSPEND = 1,
     GANG_PREEMPT_MODE_CANCEL = 2 /**< the job ends with GANG_END_PREEMPTED */
+};
+
+/** What holds a budget, and what becomes of running jobs when it is used up. */
+enum {
+    /** A job starts only if the budget has enough left for its whole time limit, beside what the
+     *  running jobs still need for theirs; so no job is stopped, and the budget is never exceeded.
+     *  Jobs without a time limit never start; no job runs beyond its time limit, whatever
+     *  gang_queue_spec.overrun says. (Slurm: AccountingStorageEnforce=safe) */
+    GANG_BUDGET_SAFE = 0,
+    /** Jobs start while something is left. At the moment when it is used up, all jobs that use the
+     *  kind are stopped: GANG_REASON_TIMEOUT, GANG_END_TIMEOUT. (Slurm without `safe`) */
+    GANG_BUDGET_KILL = 1,
+    /** Jobs start while something is left; running jobs go on, and may exceed it. */
+    GANG_BUDGET_FINISH = 2
+};
+
+/** A budget: an amount of a kind times time, for all jobs of a queue and below, or for each user of
+ *  it (Slurm: GrpTRESMins of an association or QOS). The use of running tasks counts against it
+ *  until they end, or are asked to stop; a suspended job uses nothing. A job that the budget does
+ *  not allow waits for GANG_WAIT_BUDGET; preemption does not help it. It is tried again when a job
+ *  of the queue stops or the budget is renewed, not because its own need falls with time (a running
+ *  job that grows, a deadline). gang_job_set_time_limit() may give a running job more than the
+ *  budget has. */
+struct gang_budget {
+    const char *kind; /**< "cpu", "memory", "gpu", or a kind of the site */
+    /** Unit of the kind times seconds, 0 to 2^62: one GPU for an hour is 3600000, because the unit
+     *  is a thousandth of a GPU */
+    int64_t amount;
+    /** > 0: the use is set to 0 at each multiple of this time (PriorityUsageResetPeriod); 0: it
+     *  never is */
+    int64_t period_ns;
+    int32_t per_user;  /**< 1: each user has so much; 0: all jobs together */
+    int32_t exhausted; /**< GANG_BUDGET_* */
 };
 
 /** Weight of a user in a queue. */
@@ -383,6 +417,13 @@ struct gang_queue_spec {
     int64_t priority_factor;      /**< factor of this leaf, in millionths; 0 to GANG_WHOLE */
     int32_t priority_favor_small; /**< 1: small jobs have the larger size factor */
     int32_t reserved3;
+    size_t budget_size; /**< sizeof(struct gang_budget) */
+    /** Budgets of the queue; a job keeps those of all queues on its path. No two of one kind with
+     *  equal period_ns and per_user. Not with time slices (quantum_ns). If the budgets of a queue
+     *  change, use counts on for those of equal kind, period_ns and per_user. With several budgets
+     *  a start or an end costs O(budgets on the path), a run without either nothing. */
+    const struct gang_budget *budgets;
+    size_t budget_count; /**< at most GANG_MAX_BUDGETS */
 };
 
 /** gang_queue_spec.max_blocked_ns at the top: one hour. The first job of a leaf that does not fit
@@ -394,7 +435,8 @@ struct gang_queue_spec {
         sizeof(struct gang_queue_spec), sizeof(struct gang_quota), NULL, NULL, NULL, 0, NULL, 0,   \
             NULL, 0, 1.0, NULL, NULL, 0, 100, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   \
             0, NULL, 0, NULL, NULL, -1, -1, -1, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-            0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                \
+            0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, sizeof(struct gang_budget),   \
+            NULL, 0                                                                                \
     }
 
 /** What a user may want to do in a queue. */

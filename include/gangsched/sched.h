@@ -841,7 +841,10 @@ enum {
     GANG_WAIT_ARRAY = 21,
     /** `requested` - `used` of its announced tasks have not come yet (gang_job_spec.announced),
      *  first of `group`. At until_ns it goes on with those that have come, or fails; 0: never. */
-    GANG_WAIT_ANNOUNCED = 22
+    GANG_WAIT_ANNOUNCED = 22,
+    /** A budget of `queue` (gang_queue_spec.budgets). In units times seconds `requested` is the
+     *  amount times the time limit (SAFE), `used` what is used and promised. Renewed at until_ns. */
+    GANG_WAIT_BUDGET = 23
 };
 
 /** One reason. Valid during the call. */

@@ -304,6 +304,50 @@ static gang_result cells_check(const gang_cluster *c, const struct gang_queue_sp
     return GANG_OK;
 }
 
+static gang_result budget_check(const gang_cluster *c, const struct gang_queue_spec *s, size_t i,
+                                struct gang_error *error)
+{
+    char path[64];
+    struct gang_budget b = gang__budget_at(s, i);
+    int n = snprintf(path, sizeof(path), "budgets[%zu].", i);
+    char *member = path + n;
+    size_t left = sizeof(path) - (size_t)n;
+    snprintf(member, left, "kind");
+    gang_result r = text_check(b.kind, error, path);
+    if (r != GANG_OK)
+        return r;
+    if (gang__kind_find(c, b.kind) < 0)
+        return gang__error(error, GANG_ENOENT, path, "no such kind");
+    for (size_t j = 0; j < i; j++) {
+        struct gang_budget other = gang__budget_at(s, j);
+        if (strcmp(b.kind, other.kind) == 0 && b.period_ns == other.period_ns &&
+            b.per_user == other.per_user)
+            return gang__error(error, GANG_EINVAL, path, "twice");
+    }
+    snprintf(member, left, "amount");
+    if (b.amount < 0 || b.amount > GANG__MAX_QUOTA_AMOUNT)
+        return gang__error(error, GANG_ERANGE, path, b.amount < 0 ? "negative" : "too large");
+    snprintf(member, left, "period_ns");
+    if (b.period_ns < 0)
+        return gang__error(error, GANG_ERANGE, path, "negative");
+    snprintf(member, left, "per_user");
+    if (b.per_user != 0 && b.per_user != 1)
+        return gang__error(error, GANG_EINVAL, path, "not one of its values");
+    snprintf(member, left, "exhausted");
+    if (b.exhausted < GANG_BUDGET_SAFE || b.exhausted > GANG_BUDGET_FINISH)
+        return gang__error(error, GANG_EINVAL, path, "not one of its values");
+    return GANG_OK;
+}
+
+static gang_result budgets_check(const gang_cluster *c, const struct gang_queue_spec *s,
+                                 struct gang_error *error)
+{
+    gang_result r = GANG_OK;
+    for (size_t i = 0; r == GANG_OK && i < s->budget_count; i++)
+        r = budget_check(c, s, i, error);
+    return r;
+}
+
 /* Two users of one name are found after sorting (queues_check.c). */
 static gang_result users_check(const struct gang_queue_spec *s, struct gang_error *error)
 {
@@ -337,9 +381,9 @@ static gang_result body_check(const gang_cluster *c, const struct gang_queue_spe
 {
     gang_result r;
     if ((r = quotas_check(c, s, error)) != GANG_OK || (r = weights_check(c, s, error)) != GANG_OK ||
-        (r = cells_check(c, s, error)) != GANG_OK || (r = words_check(s, error)) != GANG_OK ||
-        (r = numbers_check(s, error)) != GANG_OK || (r = users_check(s, error)) != GANG_OK ||
-        (r = classes_check(s, error)) != GANG_OK ||
+        (r = cells_check(c, s, error)) != GANG_OK || (r = budgets_check(c, s, error)) != GANG_OK ||
+        (r = words_check(s, error)) != GANG_OK || (r = numbers_check(s, error)) != GANG_OK ||
+        (r = users_check(s, error)) != GANG_OK || (r = classes_check(s, error)) != GANG_OK ||
         (r = gang__acl_check(s->submit_acl, "submit_acl", error)) != GANG_OK)
         return r;
     return gang__acl_check(s->admin_acl, "admin_acl", error);

@@ -36,6 +36,23 @@ struct gang_quota gang__quota_at(const struct gang_queue_spec *spec, const struc
     return q;
 }
 
+enum { BUDGET_LEAST = sizeof(struct gang_budget) };
+
+static gang_result budget_in(struct gang_budget *to, const struct gang_queue_spec *s, size_t i)
+{
+    const char *from = (const char *)s->budgets + i * s->budget_size;
+    return gang__struct_in(to, sizeof(*to), BUDGET_LEAST, from, s->budget_size);
+}
+
+struct gang_budget gang__budget_at(const struct gang_queue_spec *spec, size_t i)
+{
+    struct gang_budget b;
+    gang_result r = budget_in(&b, spec, i);
+    assert(r == GANG_OK); /* as when it was taken in */
+    (void)r;
+    return b;
+}
+
 /* ---- taking in ----------------------------------------------------------------------------- */
 
 static gang_result array_in(const void *array, size_t count, size_t most, const char *name,
@@ -65,6 +82,22 @@ static gang_result quotas_in(const struct gang_queue_spec *s, const struct gang_
     return r;
 }
 
+static gang_result budgets_in(const struct gang_queue_spec *s, struct gang_error *error)
+{
+    gang_result r = array_in(s->budgets, s->budget_count, GANG_MAX_BUDGETS, "budgets", error);
+    for (size_t i = 0; r == GANG_OK && i < s->budget_count; i++) {
+        struct gang_budget b;
+        char path[64];
+        r = budget_in(&b, s, i);
+        snprintf(path, sizeof(path), "budgets[%zu]", i);
+        if (r == GANG_E2BIG)
+            return gang__error(error, r, path, "an unknown member is not zero");
+        if (r != GANG_OK)
+            return gang__error(error, r, "budget_size", "not the size of a known struct");
+    }
+    return r;
+}
+
 gang_result gang__queue_spec_in(const struct gang_queue_spec *from, struct gang_queue_spec *s,
                                 struct gang_error *error)
 {
@@ -79,6 +112,7 @@ gang_result gang__queue_spec_in(const struct gang_queue_spec *from, struct gang_
         (r = quotas_in(s, s->limit, s->limit_count, "limit", error)) != GANG_OK ||
         (r = quotas_in(s, s->lending_limit, s->lending_limit_count, "lending_limit", error)) !=
             GANG_OK ||
+        (r = budgets_in(s, error)) != GANG_OK ||
         (r = array_in(s->weights, s->weight_count, GANG_MAX_KINDS, "weights", error)) != GANG_OK ||
         (r = array_in(s->weight_kinds, s->weight_count, GANG_MAX_KINDS, "weight_kinds", error)) !=
             GANG_OK ||
@@ -152,6 +186,18 @@ static const struct gang_user_weight *lay_users(struct gang__block *b,
     return s->user_count ? to : NULL;
 }
 
+static const struct gang_budget *lay_budgets(struct gang__block *b, const struct gang_queue_spec *s)
+{
+    struct gang_budget *to = gang__block_alloc(b, s->budget_count * sizeof(*to));
+    for (size_t i = 0; i < s->budget_count; i++) {
+        struct gang_budget budget = gang__budget_at(s, i);
+        budget.kind = gang__block_text(b, budget.kind);
+        if (to)
+            to[i] = budget;
+    }
+    return s->budget_count ? to : NULL;
+}
+
 /* All but the template. */
 static struct gang_queue_spec *lay_alone(struct gang__block *b, const struct gang_queue_spec *s)
 {
@@ -159,6 +205,7 @@ static struct gang_queue_spec *lay_alone(struct gang__block *b, const struct gan
     struct gang_queue_spec copy = *s;
     copy.size = sizeof(struct gang_queue_spec);
     copy.quota_size = sizeof(struct gang_quota);
+    copy.budget_size = sizeof(struct gang_budget);
     copy.name = gang__block_text(b, s->name);
     copy.parent = gang__block_text(b, s->parent);
     copy.guaranteed = lay_quotas(b, s, s->guaranteed, s->guaranteed_count);
@@ -167,6 +214,7 @@ static struct gang_queue_spec *lay_alone(struct gang__block *b, const struct gan
     lay_weights(b, s, &copy);
     copy.cells = lay_cells(b, s);
     copy.users = lay_users(b, s);
+    copy.budgets = lay_budgets(b, s);
     copy.submit_acl = gang__block_text(b, s->submit_acl);
     copy.admin_acl = gang__block_text(b, s->admin_acl);
     copy.preempt_class = gang__block_text(b, s->preempt_class);

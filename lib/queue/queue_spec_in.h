@@ -29,6 +29,9 @@ gang_result gang__queue_spec_in(const struct gang_queue_spec *from, struct gang_
 struct gang_quota gang__quota_at(const struct gang_queue_spec *spec, const struct gang_quota *list,
                                  size_t i);
 
+/* Budget i of a specification that was taken in. */
+struct gang_budget gang__budget_at(const struct gang_queue_spec *spec, size_t i);
+
 /* Check one that was taken in, and its template, as far as that needs no other queue. */
 gang_result gang__queue_spec_check(const gang_cluster *c, const struct gang_queue_spec *spec,
                                    struct gang_error *error);

@@ -54,6 +54,14 @@ struct gang__cell_share {
     int64_t count;
 };
 
+/* A budget of a queue (gang_budget). */
+struct gang__budget {
+    int32_t kind; /* and dimension */
+    int32_t exhausted;
+    bool per_user;
+    int64_t amount, period_ns;
+};
+
 struct gang__queue {
     gang_queue_id id;
     struct gang__hash_link name_link;
@@ -74,6 +82,11 @@ struct gang__queue {
     int32_t within, reclaim; /* never DEFAULT */
     const struct gang__cell_share *cells;
     size_t cell_count;
+    const struct gang__budget *budgets;
+    size_t budget_count;
+    bool budgeted;      /* it, or a queue above, has a budget; */
+    bool budget_safe;   /* one that is GANG_BUDGET_SAFE; */
+    bool budget_users;  /* one for each user */
     int32_t state;      /* its own */
     int32_t open_state; /* the strictest of its own and its ancestors' */
     int32_t order, child_order, block, preempt, policy; /* policy: inherited; 0: the cluster's */
@@ -116,6 +129,7 @@ struct gang__queues {
     bool ranks;                   /* jobs of some leaf may outrank those of others */
     bool has_made;                /* some queue was made on demand */
     bool nonpreemptible_to_limit; /* of some queue */
+    bool budgets;                 /* some queue has a budget */
 };
 
 /* The input of gang__queues_new(). */

@@ -108,6 +108,8 @@ static gang_result slices_check(const struct gang__queue_drafts *t, const struct
         const struct gang__queue_draft *s = t->order[i];
         if (q->backfill != GANG_BACKFILL_NONE)
             return gang__draft_refuse(t, s, GANG_EINVAL, "backfill", "not where gangs take turns");
+        if (q->budgeted)
+            return gang__draft_refuse(t, s, GANG_EINVAL, "budgets", "not where gangs take turns");
         if (q->preempt == GANG_PREEMPT_MODE_SUSPEND)
             return gang__draft_refuse(t, s, GANG_EINVAL, "preempt_mode",
                                       "not to suspend where gangs take turns");

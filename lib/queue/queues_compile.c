@@ -66,6 +66,22 @@ static const struct gang__cell_share *lay_cells(const struct gang__queue_drafts 
     return to;
 }
 
+static const struct gang__budget *lay_budgets(const struct gang__queue_drafts *t,
+                                              struct gang__block *b,
+                                              const struct gang_queue_spec *s)
+{
+    struct gang__budget *to = gang__block_alloc(b, s->budget_count * sizeof(*to));
+    for (size_t i = 0; to && i < s->budget_count; i++) {
+        struct gang_budget from = gang__budget_at(s, i);
+        to[i].kind = gang__kind_find(t->c, from.kind);
+        to[i].exhausted = from.exhausted;
+        to[i].per_user = from.per_user != 0;
+        to[i].amount = from.amount;
+        to[i].period_ns = from.period_ns;
+    }
+    return to;
+}
+
 /* Lay out what is a queue's own. NULL: only measure. */
 static void lay_queue(const struct gang__queue_drafts *t, struct gang__block *b,
                       const struct gang__queue_draft *draft, struct gang__queue *q)
@@ -78,6 +94,7 @@ static void lay_queue(const struct gang__queue_drafts *t, struct gang__block *b,
         lay_quotas(t, b, s, s->lending_limit, s->lending_limit_count);
     const int64_t *weight = lay_weights(t, b, s);
     const struct gang__cell_share *cells = lay_cells(t, b, s);
+    const struct gang__budget *budgets = lay_budgets(t, b, s);
     if (!q)
         return;
     q->spec = spec;
@@ -87,6 +104,8 @@ static void lay_queue(const struct gang__queue_drafts *t, struct gang__block *b,
     q->weight = weight;
     q->cells = cells;
     q->cell_count = s->cell_count;
+    q->budgets = budgets;
+    q->budget_count = s->budget_count;
     q->id = draft->id;
     q->name = spec->name;
     q->index = draft->index;
@@ -215,6 +234,13 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
     q->plan_depth = q->depth_given                              ? q->depth_given
                     : q->backfill == GANG_BACKFILL_CONSERVATIVE ? GANG__NO_BOUND
                                                                 : 1;
+    q->budgeted = q->budget_count > 0 || from->budgeted;
+    q->budget_safe = from->budget_safe;
+    q->budget_users = from->budget_users;
+    for (size_t i = 0; i < q->budget_count; i++) {
+        q->budget_safe = q->budget_safe || q->budgets[i].exhausted == GANG_BUDGET_SAFE;
+        q->budget_users = q->budget_users || q->budgets[i].per_user;
+    }
     set_slices(q, from);
     set_across(q, from);
 }
@@ -234,6 +260,7 @@ static void link_queues(const struct gang__queue_drafts *t, struct gang__queues 
         qs->backfills = qs->backfills || (q->leaf && q->backfill != GANG_BACKFILL_NONE);
         qs->has_made = qs->has_made || q->made;
         qs->nonpreemptible_to_limit = qs->nonpreemptible_to_limit || q->nonpreemptible_to_limit;
+        qs->budgets = qs->budgets || q->budget_count > 0;
         qs->slices = qs->slices || (q->leaf && q->slicer != GANG__NO_QUEUE);
         qs->ranks = qs->ranks || (q->leaf && q->across != GANG_ACROSS_NEVER);
     }

@@ -67,10 +67,25 @@ static bool same_cells(const struct gang_queue_spec *a, const struct gang_queue_
     return true;
 }
 
+static bool same_budgets(const struct gang_queue_spec *a, const struct gang_queue_spec *b)
+{
+    struct gang_budget x;
+    struct gang_budget y;
+    if (a->budget_count != b->budget_count)
+        return false;
+    for (size_t i = 0; i < a->budget_count; i++)
+        if (!GANG__LOAD2_BY(x, y, exhausted, a->budgets, b->budgets, i, a->budget_size,
+                            b->budget_size) ||
+            !gang__same_text(x.kind, y.kind) || x.amount != y.amount ||
+            !gang__fields_equal(&gang__budget_fields, &x, &y))
+            return false;
+    return true;
+}
+
 static bool same_queue_body(const struct gang_queue_spec *a, const struct gang_queue_spec *b)
 {
     return same_quotas(a, b) && same_weights(a, b) && a->within == b->within &&
-           a->reclaim == b->reclaim && same_cells(a, b) && same_users(a, b) &&
+           a->reclaim == b->reclaim && same_cells(a, b) && same_budgets(a, b) && same_users(a, b) &&
            a->reserved0 == b->reserved0 && gang__fields_equal(&gang__queue_fields, a, b);
 }
 

@@ -106,6 +106,13 @@ static const struct gang__field queue_list[] = {
     SECONDS("child_idle_s", QUEUE(child_idle_ns), 0),
     WORD("policy", QUEUE(policy), gang__place_policy_words)};
 
+#define BUDGET(member) offsetof(struct gang_budget, member)
+static const char *const exhausted_names[] = {"safe", "kill", "finish"};
+static const struct gang__word_list exhausted_words = GANG__WORD_LIST(exhausted_names, 0);
+static const struct gang__field budget_list[] = {
+    SECONDS("period_s", BUDGET(period_ns), 0), FLAG("per_user", BUDGET(per_user)),
+    WORD("exhausted", BUDGET(exhausted), exhausted_words)};
+
 static const struct gang__field job_list[] = {FLAG("stale", JOB(stale)),
                                               FLAG("never_preempts", JOB(never_preempts)),
                                               FLAG("hold", JOB(hold)),
@@ -154,6 +161,7 @@ static const struct gang__field case_list[] = {
     SECONDS("half_life_s", offsetof(struct gang_scenario, half_life_ns), 0)};
 
 const struct gang__fields gang__queue_fields = {queue_list, GANG__COUNT(queue_list)};
+const struct gang__fields gang__budget_fields = {budget_list, GANG__COUNT(budget_list)};
 const struct gang__fields gang__job_fields = {job_list, GANG__COUNT(job_list)};
 const struct gang__fields gang__reserve_fields = {reserve_list, GANG__COUNT(reserve_list)};
 const struct gang__fields gang__stage_fields = {stage_list, GANG__COUNT(stage_list)};

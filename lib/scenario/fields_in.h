@@ -37,6 +37,7 @@ struct gang__fields {
     size_t count;
 };
 extern const struct gang__fields gang__queue_fields;
+extern const struct gang__fields gang__budget_fields; /* of struct gang_budget */
 extern const struct gang__fields gang__job_fields;
 extern const struct gang__fields gang__case_fields;
 extern const struct gang__fields gang__reserve_fields;

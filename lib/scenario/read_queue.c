@@ -64,7 +64,8 @@ static const char *const queue_keys[] = {"name",
                                          "priority_max_age_s",
                                          "priority_period_s",
                                          "priority_factor",
-                                         "priority_favor_small"};
+                                         "priority_favor_small",
+                                         "budgets"};
 
 /* The kind that a key of `guaranteed`, `limit`, `lending_limit` or `weight` names; NULL: none. */
 static const char *kind_of_key(const struct gang__reader *r, const char *key)
@@ -267,6 +268,31 @@ static gang_result read_cell(struct gang__reader *r, const struct gang__json *at
 static const struct gang__list cell_list = GANG__LIST(
     "cells", GANG__MAX_LIST, struct gang_cell_spec, cell_keys, GANG__OBJECT_NONE, read_cell);
 
+static const char *const budget_keys[] = {"kind", "amount", "period_s", "per_user", "exhausted"};
+
+/* An amount times seconds, in the unit of the key: GPUs, cores, MiB. */
+static gang_result read_budget(struct gang__reader *r, const struct gang__json *at, void *element,
+                               const void *owner)
+{
+    struct gang_budget *budget = element;
+    struct gang__json member;
+    const char *word;
+    (void)owner;
+    GANG__TRY(gang__json_need(at, "kind", &member));
+    GANG__TRY(gang__read_name(r, &member, &word));
+    budget->kind = kind_of_key(r, word);
+    if (!budget->kind)
+        return gang__json_fail(&member, GANG_ENOENT, "no such resource");
+    GANG__TRY(gang__json_need(at, "amount", &member));
+    GANG__TRY(read_amount(&member, word, &budget->amount));
+    if (budget->amount < 0)
+        return gang__json_fail(&member, GANG_ERANGE, "must be at least 0");
+    return gang__fields_read(r, at, &gang__budget_fields, budget);
+}
+
+static const struct gang__list budget_list = GANG__LIST(
+    "budgets", GANG_MAX_BUDGETS, struct gang_budget, budget_keys, GANG__OBJECT_NONE, read_budget);
+
 /* Preemption by jobs of the queue: `within` and `reclaim`. */
 static gang_result read_preemption(const struct gang__json *object, struct gang_queue_spec *queue)
 {
@@ -319,6 +345,8 @@ static gang_result read_body(struct gang__reader *r, const struct gang__json *at
     GANG__TRY(read_preemption(at, queue));
     GANG__TRY(gang__read_list_member(r, at, &cell_list, NULL, &list, &queue->cell_count));
     queue->cells = list;
+    GANG__TRY(gang__read_list_member(r, at, &budget_list, NULL, &list, &queue->budget_count));
+    queue->budgets = list;
     GANG__TRY(read_users(r, at, queue));
     GANG__TRY(gang__fields_read(r, at, &gang__queue_fields, queue));
     if (!gang__json_get(at, "child", &member))

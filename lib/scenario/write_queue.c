@@ -110,6 +110,31 @@ static void write_cells(struct gang__writer *w, json_t *object, const struct gan
     gang__write_value(w, object, "cells", list);
 }
 
+static void write_budgets(struct gang__writer *w, json_t *object,
+                          const struct gang_queue_spec *queue)
+{
+    if (queue->budget_count == 0)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < queue->budget_count; i++) {
+        struct gang_budget budget;
+        struct gang_quota amount = {NULL, 0, NULL, 0, 0};
+        if (!gang__write_loaded(
+                w, GANG__LOAD_BY(budget, exhausted, queue->budgets, i, queue->budget_size)))
+            break;
+        json_t *item = json_object();
+        if (!budget.kind)
+            gang__json_note(&w->maker, GANG_EINVAL);
+        amount.kind = budget.kind ? budget.kind : "";
+        amount.amount = budget.amount;
+        gang__write_text(w, item, "kind", kind_key(&amount));
+        gang__write_value(w, item, "amount", make_amount(&amount));
+        gang__fields_write(&w->maker, item, &gang__budget_fields, &budget);
+        gang__json_push(&w->maker, list, item);
+    }
+    gang__write_value(w, object, "budgets", list);
+}
+
 static void write_users(struct gang__writer *w, json_t *object, const struct gang_queue_spec *queue)
 {
     if (queue->user_count == 0)
@@ -156,6 +181,7 @@ static void write_queue_body(struct gang__writer *w, json_t *object,
                           make_quotas(w, queue, queue->lending_limit, queue->lending_limit_count));
     write_preempt(w, object, queue);
     write_cells(w, object, queue);
+    write_budgets(w, object, queue);
     write_users(w, object, queue);
     gang__fields_write(&w->maker, object, &gang__queue_fields, queue);
 }

@@ -110,6 +110,26 @@ sums_decide() {
 }
 check weighted_factors_order_the_jobs sums_decide
 
+# A GPU hour is left for jobs with time limits of 40 minutes: for one of them.
+cat >"$scratch/budget.json" <<'END'
+{"id":"c","nodes":[{"name":"n","gpus":4}],"queues":[{"name":"q","budgets":[{"kind":"gpu",
+"amount":3600,"period_s":86400}]}],"jobs":[
+{"name":"first","queue":"q","time_limit_s":2400,"tasks":[{"gpu":1}]},
+{"name":"second","queue":"q","time_limit_s":2400,"tasks":[{"gpu":1}]},
+{"name":"short","queue":"q","time_limit_s":1200,"tasks":[{"gpu":1}]}]}
+END
+budget_decides() {
+    "${scenario[@]}" "$scratch/budget.json" | tr -d ' ' >"$scratch/out"
+    cat "$scratch/out"
+    grep -q '"first":{"state":"running"' "$scratch/out"
+    grep -q '"second":{"state":"pending"' "$scratch/out"
+    grep -q '"short":{"state":"running"' "$scratch/out"
+    "$gangsched" explain --job second "$scratch/budget.json" >"$scratch/out" || true
+    cat "$scratch/out"
+    grep -q 'allows 1 GPU hours, 1 GPU hours are used or promised' "$scratch/out"
+}
+check a_budget_keeps_whole_time_limits budget_decides
+
 # Four GPUs fit in no rack, but in two. An elastic job starts in the rack that holds all of it.
 racks='{"name":"n0","gpus":1,"topology":{"rack":"r0"}},{"name":"n1","gpus":3,"topology":{"rack":"r1"}}'
 write_case "$racks" '{"name":"elastic","queue":"q","priority":9,"min":1,"same":"rack","tasks":[{"count":2,"gpu":1}]},

@@ -220,6 +220,17 @@ START_TEST(policies_of_queues_are_read)
     ck_assert_int_eq(q->priority_period_ns, 500000000);
     ck_assert_int_eq(q->priority_factor, 1);
     ck_assert_int_eq(q->priority_favor_small, 1);
+    ck_assert_uint_eq(q->budget_count, 4);
+    ck_assert_str_eq(q->budgets[0].kind, "gpu");
+    ck_assert_int_eq(q->budgets[0].amount, 7200500);
+    ck_assert_int_eq(q->budgets[0].period_ns, INT64_C(86400000000000));
+    ck_assert_int_eq(q->budgets[0].per_user, 1);
+    ck_assert_int_eq(q->budgets[0].exhausted, GANG_BUDGET_KILL);
+    ck_assert_str_eq(q->budgets[1].kind, "memory");
+    ck_assert_int_eq(q->budgets[1].amount, 3 << 20);
+    ck_assert_int_eq(q->budgets[1].exhausted, GANG_BUDGET_SAFE);
+    ck_assert_int_eq(q->budgets[2].amount, 7);
+    ck_assert_str_eq(q->budgets[3].kind, "nic");
     ck_assert_int_eq(q->policy, GANG_POLICY_PACK);
     ck_assert_ptr_null(q->child->name);
     ck_assert_int_eq(q->child->limit[0].amount, 1000);

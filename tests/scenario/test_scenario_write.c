@@ -285,6 +285,9 @@ START_TEST(a_queue_the_format_cannot_express_is_refused)
     queue.reserved0 = 1;
     is_refused(&c, "queues[0]");
     queue.reserved0 = 0;
+    queue.budget_count = 1; /* without an array */
+    is_refused(&c, "queues[0]");
+    queue.budget_count = 0;
     queue.guaranteed = &quota;
     queue.guaranteed_count = 1;
     quota = (struct gang_quota){"gpu", 1, NULL, 5, 0}; /* both an amount and a part */

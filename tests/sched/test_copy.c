@@ -446,6 +446,9 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
                                            struct gang_quota quota[2])
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    static struct gang_budget all[8];
+    static size_t next;
+    struct gang_budget *budget = &all[next++ % 8]; /* set_queues() makes five queues */
     quota[0] = (struct gang_quota){"gpu", 1000 * below(6), NULL, 0, 0};
     quota[1] = (struct gang_quota){"gpu", 1000 * (6 + below(12)), NULL, 0, 0};
     q.name = name;
@@ -481,6 +484,13 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.max_wait_ns = one_in(6) ? 20 * SECOND : 0;
     q.weight = (double)(1 + below(3));
     q.across = (int32_t)below(3);
+    if (!slicing && one_in(3)) {
+        budget[0] = (struct gang_budget){"gpu", 1000 * (50 + below(400)),
+                                         one_in(2) ? (10 + below(60)) * SECOND : 0, one_in(3),
+                                         (int32_t)below(3)};
+        q.budgets = budget;
+        q.budget_count = 1;
+    }
     if (slicing) {
         q.quantum_ns = one_in(3) ? 0 : one_in(5) ? -1 : (2 + below(10)) * SECOND;
         q.quantum_rows = q.quantum_ns > 0 ? below(5) : 0;

@@ -297,3 +297,4 @@ class WaitReason(Word):
     PREFER = "prefer", lib.GANG_WAIT_PREFER
     ARRAY = "array", lib.GANG_WAIT_ARRAY
     ANNOUNCED = "announced", lib.GANG_WAIT_ANNOUNCED
+    BUDGET = "budget", lib.GANG_WAIT_BUDGET

@@ -137,6 +137,8 @@ static void cycle(gang_sched *s)
     run_stage(s, take_up_rest);
     take_messages_in(s);
     run_stage(s, gang__timers_step);
+    if (s->budget_timers.count > 0)
+        run_stage(s, gang__budgets_step);
     run_stage(s, finish_handovers);
     gang__queues_remove_idle(s);
     (void)gang__entitled_unblock(s);
@@ -144,7 +146,8 @@ static void cycle(gang_sched *s)
         run_stage(s, refresh_plans);
         gang__order_unblock_for_capacity(s);
         gang__order_refresh(s);
-        run_stage(s, gang__multifactor_step);
+        if (s->order.multifactor.count > 0)
+            run_stage(s, gang__multifactor_step);
         run_stage(s, schedule_next);
         run_stage(s, rotate_slices);
         take_messages_in(s); /* callbacks may have left some */
@@ -229,7 +232,10 @@ int64_t gang__cycle_due(gang_sched *s)
         gang__order_next(s))
         return INT64_MIN;
     int64_t next = gang__min(gang__timers_next(s), gang__queues_next_idle(s));
-    next = gang__min(next, gang__multifactor_next(s));
+    if (s->order.multifactor.count > 0)
+        next = gang__min(next, gang__multifactor_next(s));
+    if (s->budget_timers.count > 0)
+        next = gang__min(next, gang__budgets_next(s));
     return gang__min(gang__min(next, gang__reserve_next(s)), s->preempt.min_runtime_due_ns);
 }
 

@@ -14,6 +14,7 @@
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
+#include "sched/usage/usage.h"
 #include "sched/where/where.h"
 
 static void start_first_quantum(gang_sched *s, struct gang__gang *g)
@@ -138,6 +139,7 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
     gang__set_init(&s->by_id, gang__job_order, NULL);
     gang__set_init(&s->timers, gang__timer_order, NULL);
     gang__multifactor_init(s);
+    gang__budgets_init(s);
     const struct gang__rules_source rules = {s->opts.rules, s->opts.rule_size, s->opts.rule_count,
                                              s->opts.default_queue};
     r = gang__rules_new(&s->mem, &rules, &s->rules, error);

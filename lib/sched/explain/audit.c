@@ -413,13 +413,26 @@ static bool limits_refuse(gang_sched *s, struct gang__gang *g, const struct gang
     return gang__limits_refuse(s, g, take, count, fixed, &refusal) != NULL;
 }
 
+/* The need of a gang of a running job, or with a deadline, becomes less with time alone; a renewal
+ * may have to wait for the next run. */
+static bool budget_may_allow(const gang_sched *s, const struct gang__wait_class *wait_class)
+{
+    const struct gang__gang *g = gang__wait_class_head(wait_class);
+    const struct gang__budget_timer *renewal = &wait_class->blocked_by->budget.renewal;
+    return g->job->state == GANG_JOB_RUNNING || g->job->deadline_ns > 0 ||
+           (renewal->listed && renewal->due_ns <= s->now_ns);
+}
+
 /* Does the blocking queue still block the class? Not asked of lending: once the lender uses all of
  * its share itself, capacity is short instead, and comes back at the same time. */
 static bool is_refused(gang_sched *s, const struct gang__wait_class *wait_class)
 {
     struct gang__gang *g = gang__wait_class_head(wait_class);
     if (wait_class->why != GANG_WAIT_LIMIT && wait_class->why != GANG_WAIT_GUARANTEE &&
-        wait_class->why != GANG_WAIT_MAX_RUNNING && wait_class->why != GANG_WAIT_ARRAY)
+        wait_class->why != GANG_WAIT_MAX_RUNNING && wait_class->why != GANG_WAIT_ARRAY &&
+        wait_class->why != GANG_WAIT_BUDGET)
+        return true;
+    if (wait_class->why == GANG_WAIT_BUDGET && budget_may_allow(s, wait_class))
         return true;
     struct gang__take take[GANG__DIMS];
     uint32_t count;
@@ -496,6 +509,8 @@ gang_result gang_sched_check(gang_sched *sched, struct gang_error *error)
         r = check_timers(&a);
     if (r == GANG_OK)
         r = gang__multifactor_check(sched, error);
+    if (r == GANG_OK)
+        r = gang__budgets_check(sched, error);
     if (r == GANG_OK)
         r = gang__gangs_check(sched, error);
     if (r == GANG_OK)

@@ -98,6 +98,7 @@ void gang__explain_user(struct gang__reasons *l, const struct gang__take *take, 
 /* How many jobs may run at once, in a queue or of a user. */
 void gang__explain_max_running(struct gang__reasons *l, const struct gang__take *take,
                                uint32_t count);
+void gang__explain_budgets(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
 
 /* The gang is behind a blocked or a starved gang. */
 void gang__explain_order(struct gang__reasons *l, const struct gang__take *take, uint32_t count);

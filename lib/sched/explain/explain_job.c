@@ -71,10 +71,9 @@ bool gang__explain_waits(const struct gang__gang *g)
 /* The gates of a gang that may be tried, in the order in which the cycle asks them; capacity is
  * asked last. */
 typedef void explain_gate(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
-static explain_gate *const gates[] = {gang__explain_bounds,     gang__explain_lending,
-                                      gang__explain_user,       gang__explain_max_running,
-                                      gang__explain_order,      gang__explain_planned,
-                                      gang__explain_reservation};
+static explain_gate *const gates[] = {
+    gang__explain_bounds,  gang__explain_lending, gang__explain_user,    gang__explain_max_running,
+    gang__explain_budgets, gang__explain_order,   gang__explain_planned, gang__explain_reservation};
 
 /* Places elsewhere do not count before the wait has ended: what capacity lacks there is no
  * reason. */

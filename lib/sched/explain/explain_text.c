@@ -17,7 +17,7 @@ const char *gang__wait_reason_word(int32_t reason)
         "",      "capacity",    "limit",     "guarantee", "user-limit", "max-running",
         "hold",  "after",       "queue",     "behind",    "back-off",   "victims",
         "cells", "lending",     "not-tried", "planned",   "begin",      "starved",
-        "slice", "reservation", "prefer",    "array",     "announced"};
+        "slice", "reservation", "prefer",    "array",     "announced",  "budget"};
     return word[reason];
 }
 

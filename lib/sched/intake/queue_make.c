@@ -5,6 +5,7 @@
 #include "sched/backfill/backfill.h"
 #include "sched/intake/queues_live_in.h"
 #include "sched/order/order.h"
+#include "sched/usage/usage.h"
 
 enum { AMOUNTS = 7 }; /* arrays of a queue */
 
@@ -60,6 +61,7 @@ void gang__queue_free(gang_sched *s, struct gang__queue_state *q)
     gang__hash_free(&q->backfill.by_key, &s->mem);
     free_users(s, q);
     gang__release(&s->mem, q->users_limit);
+    gang__budgets_free(s, q);
     gang__release(&s->mem, q->block);
     gang__release(&s->mem, q->past_use);
     if (q != &s->root)

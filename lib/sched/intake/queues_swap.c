@@ -52,6 +52,28 @@ static gang_result check_jobs(const gang_sched *s, const struct gang__queues *qu
     return GANG_OK;
 }
 
+static bool same_budgets(const struct gang__queue *a, const struct gang__queue *b)
+{
+    if (a->budgeted != b->budgeted || a->budget_count != b->budget_count)
+        return false;
+    for (size_t i = 0; i < a->budget_count; i++) {
+        const struct gang__budget *x = &a->budgets[i], *y = &b->budgets[i];
+        if (x->kind != y->kind || x->exhausted != y->exhausted || x->per_user != y->per_user ||
+            x->amount != y->amount || x->period_ns != y->period_ns)
+            return false;
+    }
+    return true;
+}
+
+/* The books of the budgets above the leaf, as it will be. */
+static bool make_books(struct swap *w, const struct gang__queue *q, const char *user)
+{
+    for (uint32_t i = q->index; q->budgeted && i != GANG__NO_QUEUE; i = w->queues->queue[i].parent)
+        if (!gang__budget_make(w->s, w->qs[i], &w->queues->queue[i], user))
+            return false;
+    return true;
+}
+
 static bool needs_rebuild(const gang_sched *s, const struct gang__queues *queues)
 {
     if (!same_dims(s->queues, queues) ||
@@ -67,7 +89,8 @@ static bool needs_rebuild(const gang_sched *s, const struct gang__queues *queues
             old->backfill != now->backfill || old->plan_depth != now->plan_depth ||
             old->backfill_order != now->backfill_order ||
             (old->slicer == GANG__NO_QUEUE) != (now->slicer == GANG__NO_QUEUE) ||
-            gang__queue_counts_users(old) != gang__queue_counts_users(now))
+            gang__queue_counts_users(old) != gang__queue_counts_users(now) ||
+            old->budget_safe != now->budget_safe || !same_budgets(old, now))
             return true;
     }
     return false;
@@ -126,6 +149,8 @@ static bool reserve_amounts(struct swap *w)
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         const struct gang__queue *q = gang__queue_by_id(w->queues, job->leaf->q->id);
         if (q && gang__queue_counts_users(q) && !gang__user_of(s, job->leaf, job->user))
+            return false;
+        if (q && !make_books(w, q, job->user))
             return false;
     }
     return true;
@@ -217,8 +242,10 @@ static void link_queues(gang_sched *s, const struct gang__submit_view *submit_vi
 void gang__queues_enter_jobs(gang_sched *s)
 {
     gang__multifactor_reset(s);
-    for (uint32_t i = 0; i < s->queues->count; i++)
+    for (uint32_t i = 0; i < s->queues->count; i++) {
+        gang__budgets_reset(s, s->qs[i]);
         gang__queue_reset(s->qs[i]);
+    }
     gang__queue_reset(&s->root);
     s->usage.total_epoch = 0; /* guarantees and limits in force are resolved again, too */
     enter_all(s);
@@ -235,6 +262,7 @@ static void commit(struct swap *w)
     if (s->queues) {
         gang__candidates_unkeep_all(s);
         gang__users_advance(s);
+        gang__budgets_advance(s);
     }
     if (w->rebuild && s->queues)
         leave_all(s);

@@ -86,7 +86,8 @@ static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__queue_
         return false;
     if (gang__queue_counts_users(leaf->q) && !(job->leaf_user = gang__user_of(s, leaf, job->user)))
         return false;
-    return gang__array_enter(s, job) && gang__job_register_waiter(s, job);
+    return gang__array_enter(s, job) && gang__budgets_enter(s, leaf, job->user) &&
+           gang__job_register_waiter(s, job);
 }
 
 /* Refuse a submitted job: the host gets the event, and the record is freed. */

@@ -87,4 +87,10 @@ void gang__timer_clear(gang_sched *s, struct gang__job *job);
 bool gang__timers_step(gang_sched *s); /* the first timer that is due; false: none, or no step */
 int64_t gang__timers_next(const gang_sched *s);
 
+/* ---- budget_due.c ---------------------------------------------------------------------------- */
+
+/* What becomes due of budgets: one renewal, or one that is used up. False: nothing is due. */
+bool gang__budgets_step(gang_sched *s);
+int64_t gang__budgets_next(const gang_sched *s); /* INT64_MAX: never */
+
 #endif

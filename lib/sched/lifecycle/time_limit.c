@@ -67,6 +67,8 @@ static bool some_gang_waits(const gang_sched *s)
 static int64_t more_for(gang_sched *s, struct gang__job *job)
 {
     const struct gang__queue *q = job->leaf->q;
+    if (q->budget_safe) /* it was promised no more */
+        return 0;
     if (q->overrun == GANG_OVERRUN_EXTEND)
         return some_gang_waits(s) ? 0 : q->extend_ns;
     if (q->overrun != GANG_OVERRUN_ASK || !s->ops.overrun)

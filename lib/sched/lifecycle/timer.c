@@ -5,6 +5,7 @@
 #include "sched/order/order.h"
 #include "sched/reserve/reserve.h"
 #include "sched/stop/stop.h"
+#include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
 int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
@@ -53,6 +54,8 @@ void gang__timer_clear(gang_sched *s, struct gang__job *job)
 /* A timer that is due stays until it fires. For some events the due time is the only record. */
 void gang__timer_set(gang_sched *s, struct gang__job *job)
 {
+    if (job->leaf->q->budgeted)
+        gang__budget_retime(s, job);
     if (job->due_ns <= s->now_ns)
         return;
     int64_t due = gang__timer_due(s, job);

@@ -3,6 +3,7 @@
  * when a count or the usage of a queue goes down. */
 #include "base/atomic.h"
 #include "sched/order/order_in.h"
+#include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
 void gang__order_unblock_queues(gang_sched *s, struct gang__queue_state *leaf)
@@ -38,6 +39,10 @@ void gang__job_count(gang_sched *s, struct gang__job *job)
         gang__order_leave(s, &job->gang[i]);
     if (job->leaf->q->order == GANG_ORDER_MULTIFACTOR)
         gang__multifactor_watch(s, job->leaf);
+    for (struct gang__queue_state *q = job->leaf; job->leaf->q->budgeted && q->parent;
+         q = q->parent)
+        if (q->q->budget_count > 0)
+            gang__budget_watch(s, q);
     bool fewer = job->counted_running && !runs;
     job->counted_running = runs;
     job->counted_pending = waits;

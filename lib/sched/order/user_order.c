@@ -12,6 +12,7 @@ bool gang__queue_counts_users(const struct gang__queue *q)
 {
     return q->order == GANG_ORDER_FAIR || q->user_limit_percent || q->user_limit_factor_milli ||
            q->max_running_per_user != GANG__NO_BOUND || q->within == GANG_PREEMPT_USER_LIMIT ||
+           q->budget_users ||
            (q->order == GANG_ORDER_MULTIFACTOR && q->spec->priority_weight_fair_share > 0);
 }
 

@@ -313,6 +313,7 @@ static const struct gang__wait_class *class_in_original(const gang_sched *s,
 
 /* With backfill, also of other leaves beside time slices, a shorter gang may start when a longer
  * gang may not: the run time is the salt.
+ * The same with budgets that keep the whole time limit of a gang.
  * If plan_depth allows several planned starts, equal gangs may each have one: each gang has its
  * own salt. */
 static uint64_t salt_of(const gang_sched *s, const struct gang__gang *g)
@@ -324,6 +325,8 @@ static uint64_t salt_of(const gang_sched *s, const struct gang__gang *g)
     if (g->job->gang_count > 1 && g->job->counted_running) /* no limit of running jobs binds it */
         return gang__hash_number(g->index, g->job->id) | 1;
     uint64_t reserved = s->reserve.count > 0 ? s->order.hooks->class_salt(s, g) : 0;
+    if (q->budget_safe) /* a budget that refuses a long gang may allow a shorter one */
+        reserved = gang__hash_number((uint64_t)gang__time_limit_end(g->job, 0), reserved) | 1;
     bool sliced = q->slicer != GANG__NO_QUEUE && s->queues->backfills;
     if (reserved || (q->backfill == GANG_BACKFILL_NONE && !sliced))
         return reserved;

@@ -138,12 +138,15 @@ struct gang__gang {
     bool begun;                    /* it was started once */
     struct gang_placement *places; /* where it was when it was suspended */
     int64_t place_count;
-    int64_t *has;            /* running tasks of each group, without those asked to stop */
-    int64_t *done;           /* tasks of each group that ended and do not come again */
-    int64_t *failed;         /* those of them that did not succeed */
-    int64_t ended;           /* sum of `done` */
-    int64_t target;          /* tasks that are to run or to have ended, at most */
-    const int32_t *group_of; /* its groups in the job; NULL: the same */
+    int64_t *has;    /* running tasks of each group, without those asked to stop */
+    int64_t *done;   /* tasks of each group that ended and do not come again */
+    int64_t *failed; /* those of them that did not succeed */
+    int64_t ended;   /* sum of `done` */
+    int64_t target;  /* tasks that are to run or to have ended, at most */
+    int64_t
+        budget_end_ns; /* when it ends at the latest, as the budgets count it (usage/budget.c) */
+    int64_t budget_promised_ns; /* how long it may run, while they count what it is about to get */
+    const int32_t *group_of;    /* its groups in the job; NULL: the same */
 
     struct gang__gang_stop stop;
     struct gang__gang_victim victim;

@@ -70,6 +70,37 @@ struct gang__multifactor_leaf {
                      * queues changed */
 };
 
+/* When a budget is used up, or renewed (usage/budget.c). */
+struct gang__budget_book;
+struct gang__budget_timer {
+    struct gang__set_link link; /* in sched.budget.timers, */
+    bool listed;                /* as it is in it */
+    int64_t due_ns;
+    struct gang__queue_state *queue;
+    struct gang__budget_book *book; /* NULL: of the queue: some budget of it is renewed */
+};
+
+/* How much of a budget is used: by all jobs of the queue and below, or by those of a user. */
+struct gang__budget_book {
+    struct gang__hash_link link; /* in queue->budget.books */
+    struct gang__budget_timer timer;
+    int32_t kind; /* kind, per_user and period are those of the budget: they find it */
+    bool per_user;
+    int64_t period_ns;
+    gang__u128 used; /* amount * ns in this period, up to */
+    int64_t at_ns;
+    int64_t rate;        /* amount in use now, */
+    int64_t endless;     /* that of jobs without a time limit; */
+    gang__i128 ends;     /* of the others: sum of amount * the time when it ends at the latest */
+    gang__i128 promised; /* amount * time limit of gangs about to start */
+    char user[];         /* "": all */
+};
+
+struct gang__budget_queue {
+    struct gang__hash_table books;
+    struct gang__budget_timer renewal;
+};
+
 /* Its place among its siblings, and what waits in it (owner: order). */
 struct gang__queue_order {
     struct gang__set_link link;       /* in the parent's `ready`, while active */
@@ -109,6 +140,7 @@ struct gang__queue_state {
 
     struct gang__queue_order order;
     struct gang__multifactor_leaf multifactor;
+    struct gang__budget_queue budget;
     struct gang__wait_class *bounded; /* of a leaf: classes whose demand may not count */
     struct gang__queue_wake {
         struct gang__queue_state *next;            /* in sched.wake.queues, */

@@ -232,6 +232,7 @@ struct gang_sched {
     struct gang__intake_sched intake;
     struct gang__usage_sched usage;
     struct gang__order_sched order;
+    struct gang__ordered_set budget_timers; /* usage/budget.c */
     struct gang__bypass_sched bypass;
     struct gang__calendar *calendar; /* NULL: no queue backfills, and nothing is reserved */
     const struct gang__calendar_source *source[GANG__SOURCES];

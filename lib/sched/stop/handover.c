@@ -147,6 +147,8 @@ void gang__handover_count_usage(gang_sched *s, struct gang__handover *handover, 
     if (handover->taker->job->leaf_user)
         gang__order_rekey_user(s, handover->taker->job->leaf, handover->taker->job->leaf_user);
     gang__wake_queue(s, handover->taker->job->leaf);
+    if (sign < 0 && handover->taker->job->leaf->q->budgeted) /* time passed since the promise */
+        gang__order_unblock_queues(s, handover->taker->job->leaf);
 }
 
 void gang__handover_begin(gang_sched *s, struct gang__handover *handover)

@@ -121,6 +121,10 @@ struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *
         refusal->why = GANG_WAIT_USER_LIMIT;
         by = g->job->leaf;
     }
+    if (!by && g->job->leaf->q->budgeted) {
+        refusal->why = GANG_WAIT_BUDGET;
+        by = gang__budgets_refuse(s, g, take, count, &refusal->dim);
+    }
     return by;
 }
 

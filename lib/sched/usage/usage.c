@@ -115,6 +115,8 @@ static void promise_tasks(const gang_sched *s, struct gang__gang *g, uint32_t gr
     add(g->job->leaf, 0, g->request_class, group, times);
     if (fixed)
         add(g->job->leaf, 1, g->request_class, group, times);
+    if (g->job->leaf->q->budgeted)
+        gang__budget_promise(s, g, take, count, times);
     if (g->job->leaf_user)
         gang__user_advance(s, g->job->leaf, g->job->leaf_user);
     for (uint32_t i = 0; g->job->leaf_user && i < count; i++)
@@ -149,6 +151,8 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
         gang__wake_shares(s);
     if (g->tasks == 0 && left == 0) /* its queues count nothing of it */
         return;
+    if (leaf->q->budgeted)
+        gang__budget_count(s, g, sign);
     for (uint32_t group = 0; group < q->group_count; group++) {
         int64_t kept = gang__gang_fixed(g, group, &rest);
         int64_t lacks = q->group[group].count - g->has[group] - g->done[group];

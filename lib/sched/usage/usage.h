@@ -210,6 +210,63 @@ static inline bool gang__demand_is_bounded(const struct gang__gang *g)
     return g->order.wait_class && g->order.wait_class->bounded.at;
 }
 
+/* ---- budget.c: amounts times time (gang_queue_spec.budgets) ---- */
+
+void gang__budgets_init(gang_sched *s);
+
+/* Make the books of a user, for the budgets of the queue as it is or will be configured; and of all
+ * queues of a path. False: out of memory. */
+bool gang__budget_make(gang_sched *s, struct gang__queue_state *state, const struct gang__queue *q,
+                       const char *user);
+bool gang__budgets_enter(gang_sched *s, struct gang__queue_state *leaf, const char *user);
+
+/* The tasks that the gang has enter the books of its queues (sign 1), or leave them (-1). retime:
+ * the end of the job may have changed. promise: the gang is about to get `times` these amounts. */
+void gang__budget_count(gang_sched *s, struct gang__gang *g, int64_t sign);
+void gang__budget_retime(gang_sched *s, struct gang__job *job);
+void gang__budget_promise(const gang_sched *s, struct gang__gang *g, const struct gang__take *take,
+                          uint32_t count, int64_t times);
+
+/* The amount of the kind that the gang has now. */
+int64_t gang__budget_amount(const struct gang__gang *g, int32_t kind);
+
+/* The first queue with a budget that refuses the amounts, and the dimension; NULL: none. refuses:
+ * does budget i of the queue refuse this amount? */
+struct gang__queue_state *gang__budgets_refuse(const gang_sched *s, const struct gang__gang *g,
+                                               const struct gang__take *take, uint32_t count,
+                                               uint32_t *dim);
+bool gang__budget_refuses(const gang_sched *s, const struct gang__gang *g,
+                          const struct gang__queue_state *q, size_t i,
+                          const struct gang__take *take);
+
+/* A budget as an explanation shows it: in units times seconds. */
+struct gang__budget_view {
+    int64_t used;      /* and what is promised until time limits, if it is GANG_BUDGET_SAFE */
+    int64_t requested; /* amount times time limit; 0: unlike GANG_BUDGET_SAFE, or `endless` */
+    bool endless;      /* the job has no time limit */
+};
+struct gang__budget_view gang__budget_look(const gang_sched *s, const struct gang__gang *g,
+                                           const struct gang__queue_state *q, size_t i,
+                                           const struct gang__take *take);
+
+/* Sets the timer of a book; watch: that of the queue, whose number of waiting jobs changed; renewed:
+ * the same, after a renewal. gang__budget_renewal(): when a budget of the queue is renewed next; INT64_MAX: never. */
+void gang__budget_time(gang_sched *s, struct gang__budget_book *book);
+void gang__budget_watch(gang_sched *s, struct gang__queue_state *q);
+void gang__budget_renewed(gang_sched *s, struct gang__queue_state *q);
+int64_t gang__budget_renewal(const struct gang__queue_state *q, int64_t now_ns);
+bool gang__budget_is_used_up(gang_sched *s, struct gang__budget_book *book);
+const struct gang__budget *gang__budget_of(const struct gang__budget_book *book);
+
+/* Queues are about to change: all books are brought up to date; reset: the queue counts from zero;
+ * free: it goes. */
+void gang__budgets_advance(gang_sched *s);
+void gang__budgets_reset(gang_sched *s, struct gang__queue_state *q);
+void gang__budgets_free(gang_sched *s, struct gang__queue_state *q);
+/* Before the jobs are copied. False: out of memory. */
+bool gang__budgets_copy(gang_sched *s, const gang_sched *from);
+gang_result gang__budgets_check(const gang_sched *s, struct gang_error *error);
+
 /* ---- past_usage.c: how much users of a leaf used (gang_sched_opts.half_life_ns) ---- */
 
 /* Do past uses of its users count in the leaf? */

@@ -49,6 +49,9 @@ Partitions of one ``PriorityTier``            with ``order: multifactor`` childr
                                               ``bf_max_job_test``
 ``SchedulerType`` = sched/builtin             ``block: strict``
 ``PriorityDecayHalfLife``                     ``half_life_s``, with ``PriorityWeightFairshare``
+``GrpTRESMins`` of accounts, QOS              not in these files: ``budgets`` of queues; with
+                                              ``AccountingStorageEnforce`` = safe ``exhausted: safe``,
+                                              else ``kill``
 ``--array=0-99%n`` of a job                   not in these files: ``array``, ``array_max_running`` of
                                               the jobs
 ``Licenses``                                  ``kinds`` of the cluster
