@@ -18,6 +18,7 @@
  *     guarantee each gets min(unmet demand, level * weight), with one level for all that uses up
  *     what is left (max-min fairness by weight). The exact parts are rounded once to whole units,
  *     by largest remainder, the oldest queue first: whole cores, MiB and GPUs, not thousandths.
+ *     The parent may have it divided evenly instead (gang_queue_spec.surplus).
  *   - *lending limit*: how much of its idle guarantee other queues may use.
  *   - *cells*: the guarantee consists of whole domains of a level, which the scheduler keeps
  *     possible.
@@ -165,6 +166,15 @@ enum {
      *  queue. The jobs of several leaves go in one order, like those of Slurm's partitions of one
      *  PriorityTier. Of a leaf of another order the priority of the job counts as such a sum. */
     GANG_CHILD_ORDER_MULTIFACTOR = 3
+};
+
+/** How the children of a queue divide the capacity beyond their guarantees. */
+enum {
+    GANG_SURPLUS_BY_WEIGHT = 0, /**< by weight, after priority; the default */
+    /** Evenly, after priority: each child with a weight above 0 counts with weight 1, whatever its
+     *  weight and guarantee are. A child with weight 0 gets nothing beyond its guarantee (KAI: all
+     *  overQuotaWeight 1, or 0). */
+    GANG_SURPLUS_EVENLY = 1
 };
 
 /** What a blocked job does to the jobs behind it in its leaf. */
@@ -416,7 +426,9 @@ struct gang_queue_spec {
     int64_t priority_period_ns;   /**< 0: 5 minutes (PriorityCalcPeriod) */
     int64_t priority_factor;      /**< factor of this leaf, in millionths; 0 to GANG_WHOLE */
     int32_t priority_favor_small; /**< 1: small jobs have the larger size factor */
-    int32_t reserved3;
+    /** GANG_SURPLUS_*, of its children. Queues at the top divide by weight. Past use
+     *  (gang_sched_opts.half_life_ns) lowers the weights of 1 like any other weight. */
+    int32_t surplus;
     size_t budget_size; /**< sizeof(struct gang_budget) */
     /** Budgets of the queue; a job keeps those of all queues on its path. No two of one kind with
      *  equal period_ns and per_user. Not with time slices (quantum_ns). If the budgets of a queue

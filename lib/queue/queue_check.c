@@ -227,7 +227,7 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"nonpreemptible", s->nonpreemptible, GANG_NONPREEMPTIBLE_DEFAULT,
          GANG_NONPREEMPTIBLE_LIMIT},
         {"priority_favor_small", s->priority_favor_small, 0, 1},
-        {"reserved3", s->reserved3, 0, 0},
+        {"surplus", s->surplus, GANG_SURPLUS_BY_WEIGHT, GANG_SURPLUS_EVENLY},
     };
     gang_result r = ranges_check(words, COUNT(words), GANG_EINVAL, error);
     if (r == GANG_OK && s->within == GANG_PREEMPT_ANY)

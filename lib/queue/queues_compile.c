@@ -155,6 +155,7 @@ static void set_own(struct gang__queue *q)
     q->state = s->state;
     q->order = s->order;
     q->child_order = s->child_order;
+    q->surplus_evenly = s->surplus == GANG_SURPLUS_EVENLY;
     q->block = s->block;
     q->preempt = s->preempt_mode;
     q->max_running = bound_of(s->max_running);

@@ -14,6 +14,8 @@ static const char *const order_names[] = {GANG__ORDER_NAMES};
 static const struct gang__word_list order_words = GANG__WORD_LIST(order_names, 0);
 static const char *const child_order_names[] = {GANG__CHILD_ORDER_NAMES};
 static const struct gang__word_list child_order_words = GANG__WORD_LIST(child_order_names, 0);
+static const char *const surplus_names[] = {"by-weight", "evenly"};
+static const struct gang__word_list surplus_words = GANG__WORD_LIST(surplus_names, 0);
 static const char *const block_names[] = {"none", "strict"};
 static const struct gang__word_list block_words = GANG__WORD_LIST(block_names, 0);
 static const char *const preempt_names[] = {"requeue", "suspend", "cancel"};
@@ -61,6 +63,7 @@ static const struct gang__field queue_list[] = {
     WORD("state", QUEUE(state), state_words),
     WORD("order", QUEUE(order), order_words),
     WORD("child_order", QUEUE(child_order), child_order_words),
+    WORD("surplus", QUEUE(surplus), surplus_words),
     WORD("block", QUEUE(block), block_words),
     WORD("preempt_mode", QUEUE(preempt_mode), preempt_words),
     WORD("backfill", QUEUE(backfill), backfill_words),

@@ -65,7 +65,8 @@ static const char *const queue_keys[] = {"name",
                                          "priority_period_s",
                                          "priority_factor",
                                          "priority_favor_small",
-                                         "budgets"};
+                                         "budgets",
+                                         "surplus"};
 
 /* The kind that a key of `guaranteed`, `limit`, `lending_limit` or `weight` names; NULL: none. */
 static const char *kind_of_key(const struct gang__reader *r, const char *key)

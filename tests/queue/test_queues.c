@@ -170,6 +170,7 @@ START_TEST(a_word_out_of_range_is_refused)
     WORD(reserved2, 1);
     WORD(across, GANG_ACROSS_LOWER_CAPPED + 1);
     WORD(nonpreemptible, GANG_NONPREEMPTIBLE_LIMIT + 1);
+    WORD(surplus, GANG_SURPLUS_EVENLY + 1);
 }
 END_TEST
 

@@ -124,7 +124,7 @@ static const char scheduling[] =
     "\"priority_weight_age\":1000,\"priority_weight_fair_share\":4294967295,"
     "\"priority_weight_size\":2,\"priority_weight_queue\":3,\"priority_weight_job\":1,"
     "\"priority_max_age_s\":604800,\"priority_period_s\":0.5,\"priority_factor\":0.000001,"
-    "\"priority_favor_small\":true,\"budgets\":[{\"kind\":\"gpu\",\"amount\":7200.5,"
+    "\"priority_favor_small\":true,\"surplus\":\"evenly\",\"budgets\":[{\"kind\":\"gpu\",\"amount\":7200.5,"
     "\"period_s\":86400,\"per_user\":true,\"exhausted\":\"kill\"},{\"kind\":\"mem_mib\","
     "\"amount\":3},{\"kind\":\"mem_bytes\",\"amount\":7,\"period_s\":1},"
     "{\"kind\":\"nic\",\"amount\":0}]}],"

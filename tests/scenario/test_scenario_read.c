@@ -231,6 +231,7 @@ START_TEST(policies_of_queues_are_read)
     ck_assert_int_eq(q->budgets[1].exhausted, GANG_BUDGET_SAFE);
     ck_assert_int_eq(q->budgets[2].amount, 7);
     ck_assert_str_eq(q->budgets[3].kind, "nic");
+    ck_assert_int_eq(q->surplus, GANG_SURPLUS_EVENLY);
     ck_assert_int_eq(q->policy, GANG_POLICY_PACK);
     ck_assert_ptr_null(q->child->name);
     ck_assert_int_eq(q->child->limit[0].amount, 1000);

@@ -224,6 +224,7 @@ static const struct bad bad_texts[] = {
      "queues[0].budgets[0].amount"},
     {QUEUE("\"budgets\":[{\"kind\":\"gpu\",\"amount\":1,\"exhausted\":\"no\"}]"), GANG_EINVAL,
      "queues[0].budgets[0].exhausted"},
+    {QUEUE("\"surplus\":\"fairly\""), GANG_EINVAL, "queues[0].surplus"},
     {QUEUE("\"no_preemption\":1"), GANG_EINVAL, "queues[0].no_preemption"},
     {JOB("\"announced\":1"), GANG_EINVAL, "jobs[0].announced"},
     {JOB("\"arrivals\":[]"), GANG_EINVAL, "jobs[0].arrivals"},

@@ -478,6 +478,7 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.backfill_order = (int32_t)below(5);
     q.plan_depth = one_in(2) ? 0 : 1 + below(4);
     q.child_order = (int32_t)below(4);
+    q.surplus = (int32_t)below(2);
     q.overrun = (int32_t)below(4);
     q.extend_ns = one_in(2) ? 6 * SECOND : 0;
     q.max_bypasses = one_in(4) ? 1 + below(4) : 0;

@@ -104,11 +104,20 @@ static int64_t demand_of(const struct gang__queue_state *q, uint32_t dim)
     return demand < q->limit[dim] ? demand : q->limit[dim];
 }
 
+/* The weight of a queue as given, or 1 if its parent has the surplus divided evenly; a weight of 0
+ * stays 0. */
+static int64_t nominal_weight(const struct gang__queue_state *q, uint32_t dim)
+{
+    const struct gang__queue *parent = q->parent->q; /* NULL: the root */
+    int64_t weight = q->q->weight[dim];
+    return parent && parent->surplus_evenly && weight > 0 ? GANG_WHOLE : weight;
+}
+
 /* The weight of a queue, lowered by its past use; `sum`: the weights of all siblings. */
 static int64_t weight_of(const gang_sched *s, const struct gang__queue_state *q, uint32_t dim,
                          int64_t sum)
 {
-    int64_t weight = q->q->weight[dim];
+    int64_t weight = nominal_weight(q, dim);
     if (!q->past_use || s->total[dim] == 0)
         return weight;
     struct gang__ratio used = {gang__decay_mean(&q->past_use[dim]),
@@ -158,7 +167,7 @@ static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
     if (share_by_demand(s, first, dim, total))
         return;
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
-        weights += s->qs[c]->q->weight[dim];
+        weights += nominal_weight(s->qs[c], dim);
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling) {
         const struct gang__queue_state *q = s->qs[c];
         sharer[n++] = (struct gang__sharer){q->guarantee[dim], demand_of(q, dim),
