@@ -861,6 +861,9 @@ struct gang_wait {
     gang_job_id blocker; /**< the job that is in the way, or GANG_ID_NONE */
     int64_t until_ns;    /**< or 0 */
     const char *text;    /**< one English line */
+    /** of gang_job_spec.partitions: the one in which this keeps the job from starting; NULL: in
+     *  each of them, or the job names none */
+    const char *partition;
 };
 
 typedef int32_t (*gang_wait_fn)(const struct gang_wait *wait, void *user);
@@ -877,7 +880,7 @@ GANG_API gang_result gang_job_explain(gang_sched *sched, gang_job_id id, gang_wa
  * @code
  * {"job":7,"name":"..","state":"pending","category":"not now","text":"..",
  *  "reasons":[{"reason":"limit","category":"not now","queue":"a","kind":"gpu",
- *              "requested":..,"used":..,"limit":..,"text":".."}],
+ *              "requested":..,"used":..,"limit":..,"partition":"..","text":".."}],
  *  "preemption":{"outcome":"protected","text":"..","moves":"amounts","gangs":..,"takeable":..,
  *                "together":..,
  *                "rules":[{"rule":"share","queue":"b","gangs":..,"tasks":..,"jobs":[..],

@@ -161,6 +161,7 @@ bool gang__same_job(const struct gang_job_spec *a, const struct gang_job_spec *b
            a->preemptible == b->preemptible && gang__same_or_empty(a->user, b->user) &&
            gang__same_names(a->user_groups, a->user_group_count, b->user_groups,
                             b->user_group_count) &&
+           gang__same_names(a->partitions, a->partition_count, b->partitions, b->partition_count) &&
            gang__fields_equal(&gang__job_fields, a, b) &&
            gang__same_or_empty(a->reservation, b->reservation) &&
            same_request(&a->request, &b->request) && same_places(a, b) && same_group_extras(a, b) &&

@@ -14,7 +14,7 @@ static const char *const job_keys[] = {
     "max_restarts", "restart_delay_s", "refill_s",      "start_within_s", "back_off_s",
     "heartbeat_s",  "after",           "begin_s",       "deadline_s",     "ran_s",
     "run_time_s",   "reservation",     "prefer_wait_s", "array",          "array_max_running",
-    "announced",    "arrivals"};
+    "announced",    "arrivals",        "partitions"};
 
 /* ---- where it runs --------------------------------------------------------------------- */
 
@@ -156,6 +156,9 @@ static gang_result read_head(struct gang__reader *r, const struct gang__json *at
     if (gang__json_get(at, "user_groups", &member))
         GANG__TRY(gang__read_names(r, &member, GANG__MAX_LIST, &job->user_groups,
                                    &job->user_group_count));
+    if (gang__json_get(at, "partitions", &member))
+        GANG__TRY(gang__read_names(r, &member, GANG_MAX_JOB_PARTITIONS, &job->partitions,
+                                   &job->partition_count));
     GANG__TRY(gang__read_reservation_name(r, at, &job->reservation));
     return gang__fields_read(r, at, &gang__job_fields, job);
 }

@@ -148,6 +148,7 @@ json_t *gang__make_job(struct gang__writer *w, const struct gang_job_spec *job)
     gang__write_int(w, object, "submit", job->submit);
     gang__write_nonempty(w, object, "user", job->user);
     gang__write_names(w, object, "user_groups", job->user_groups, job->user_group_count);
+    gang__write_names(w, object, "partitions", job->partitions, job->partition_count);
     if (job->request.min)
         gang__write_int(w, object, "min", job->request.min);
     gang__write_tasks(w, object, job);

@@ -150,6 +150,7 @@ static const char scheduling[] =
     "\"hold\":true,\"loss\":\"refill\",\"max_restarts\":3,\"restart_delay_s\":0.001,"
     "\"refill_s\":2,\"start_within_s\":4,\"back_off_s\":5,\"heartbeat_s\":6,\"begin_s\":7,"
     "\"deadline_s\":9000.5,\"array\":\"sweep\",\"array_max_running\":7,"
+    "\"partitions\":[\"fast\",\"slow\"],"
     "\"reservation\":\"r0\","
     "\"after\":[{\"job\":\"j4\",\"when\":\"success\"},{\"job\":\"j0\",\"when\":\"end\"}],"
     "\"tasks\":[{\"name\":\"prepare\"},{\"name\":\"train\",\"role\":\"critical\","

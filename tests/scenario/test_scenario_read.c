@@ -285,6 +285,8 @@ START_TEST(states_and_limits_of_jobs_are_read)
     ck_assert_int_eq(j[3].max_restarts, 3);
     ck_assert_str_eq(j[3].array, "sweep");
     ck_assert_int_eq(j[3].array_max_running, 7);
+    ck_assert_uint_eq(j[3].partition_count, 2);
+    ck_assert_str_eq(j[3].partitions[1], "slow");
     ck_assert_int_eq(j[3].restart_delay_ns, 1000000);
     ck_assert_int_eq(j[3].refill_ns, 2000000000);
     ck_assert_int_eq(j[3].start_within_ns, INT64_C(4000000000));

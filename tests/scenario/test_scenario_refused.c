@@ -296,6 +296,8 @@ static const struct bad bad_texts[] = {
     {JOB("\"loss\":\"ignore\""), GANG_EINVAL, "jobs[0].loss"},
     {JOB("\"max_restarts\":-1"), GANG_ERANGE, "jobs[0].max_restarts"},
     {JOB("\"array_max_running\":-1"), GANG_ERANGE, "jobs[0].array_max_running"},
+    {JOB("\"partitions\":\"a\""), GANG_EINVAL, "jobs[0].partitions"},
+    {JOB("\"partitions\":[\"\"]"), GANG_EINVAL, "jobs[0].partitions[0]"},
     {JOB("\"restart_delay_s\":\"\""), GANG_EINVAL, "jobs[0].restart_delay_s"},
     {JOB("\"refill_s\":-1"), GANG_ERANGE, "jobs[0].refill_s"},
     {JOB("\"start_within_s\":-1"), GANG_ERANGE, "jobs[0].start_within_s"},

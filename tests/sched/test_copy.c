@@ -343,7 +343,10 @@ static void submit(void)
         group[0].gpu_memory_bytes = (4 + below(20)) * GIB;
     }
     group[0].gpu_model_count = group[0].gpu_models && group[0].gpu_milli ? 1 + index_below(2) : 0;
+    static const char *const partitions[] = {"p0", "p1"};
     group[0].partition = one_in(8) ? "p0" : NULL;
+    job.partitions = partitions;
+    job.partition_count = one_in(4) ? 2 : 0;
     job.request.prefer = one_in(3) ? "rack" : NULL;
     group[0].where = one_in(10) ? "node != n3" : NULL;
     group[0].memory_bytes = one_in(3) ? GIB : 0;
@@ -450,7 +453,7 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     static size_t next;
     struct gang_budget *budget = &all[next++ % 8]; /* set_queues() makes five queues */
     quota[0] = (struct gang_quota){"gpu", 1000 * below(6), NULL, 0, 0};
-    quota[1] = (struct gang_quota){"gpu", 1000 * (6 + below(12)), NULL, 0, 0};
+    quota[1] = (struct gang_quota){"gpu", 1000 * (6 + below(12)), one_in(3) ? "p1" : NULL, 0, 0};
     q.name = name;
     q.parent = parent;
     q.guaranteed = &quota[0];
@@ -818,6 +821,7 @@ static void open_world(void)
     MUST(gang_worker_new(side[0].c, &side[0].w));
     MUST(gang_kind_add(side[0].w, "seats", NULL, GANG_SCOPE_CLUSTER, 7, NULL));
     MUST(gang_partition_set(side[0].w, "p0", (int32_t)below(3)));
+    MUST(gang_partition_set(side[0].w, "p1", GANG_PARTITION_SHARED));
     for (int i = 0; i < NODES; i++)
         add_node();
     opts.half_life_ns = one_in(4) ? 30 * SECOND : 0;

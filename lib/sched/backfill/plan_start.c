@@ -13,6 +13,7 @@
  *          now, place has refused what amounts allow, and the next instant at which something comes
  *          free is taken. From then on each start in any leaf must leave capacity for the
  *          plan (start_between.c).
+ *          A gang with several partitions has a plan in the first one alone.
  * Goes     A plan is taken out when its gang starts, leaves its wait class, or is stopped by a
  *          limit of its queues (gang__calendar_unplan()); when its nodes go, with the whole
  *          timeline (gang__calendar_ready()); and while its gang is tried. It moves to other nodes
@@ -45,7 +46,8 @@ gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *g, int32_t *wh
     int64_t unused[GANG__FREE_DIMS];
     *why =
         cal->planned > 0 && gang__calendar_leaf_plans(g) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
-    if (!gang__calendar_leaf_plans(g) || leaf->calendar.planned_count >= leaf->q->plan_depth)
+    if (!gang__calendar_leaf_plans(g) || gang__partition_is_fallback(g) ||
+        leaf->calendar.planned_count >= leaf->q->plan_depth)
         return GANG_ENOFIT;
     gang_result r = gang__calendar_earliest(s, g, s->now_ns);
     if (r == GANG_OK && cal->fit.start_ns == s->now_ns) { /* place refuses what amounts allow */

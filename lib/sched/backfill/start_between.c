@@ -392,6 +392,8 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc
         r = blame_reservations(s, g, r, why);
     if (!gang__backfill_plan_again(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
+    if (r != GANG_OK && gang__partition_is_fallback(g)) /* the caller plans it in the first one */
+        return r == GANG_ENOMEM ? fail(s) : r;
     if (planned && (!g->calendar.plan || g->calendar.planned_ns != planned_ns))
         cal->changes++;
     cal->plan_started = planned && r == GANG_OK;

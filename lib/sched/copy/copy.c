@@ -198,6 +198,21 @@ static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__j
     return true;
 }
 
+/* A gang with several partitions is in the same one as its original. */
+static bool copy_request_class(struct gang__requests_copy *c, struct gang__gang *to,
+                               const struct gang__gang *from)
+{
+    struct gang__request_class *waits_as = from->waits_as;
+    to->request_class = gang__requests_copy_class(c, waits_as ? waits_as : from->request_class);
+    if (!to->request_class || !waits_as)
+        return to->request_class != NULL;
+    to->waits_as = to->request_class;
+    for (uint32_t i = 0; i < waits_as->partition_count; i++)
+        if (from->request_class == waits_as->partition[i])
+            gang__partition_try(to, i);
+    return true;
+}
+
 static bool copy_requests(struct gang__requests_copy *c, struct gang__job *to,
                           const struct gang__job *from)
 {
@@ -207,8 +222,7 @@ static bool copy_requests(struct gang__requests_copy *c, struct gang__job *to,
         if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_cap, groups,
                         sizeof(*s->by_group)))
             return false;
-        to->gang[i].request_class = gang__requests_copy_class(c, from->gang[i].request_class);
-        if (!to->gang[i].request_class)
+        if (!copy_request_class(c, &to->gang[i], &from->gang[i]))
             return false;
         if (!from->gang[i].later_class)
             continue;

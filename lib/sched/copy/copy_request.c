@@ -157,6 +157,24 @@ struct gang__request_text *gang__request_text_copy(gang_sched *s,
     return text;
 }
 
+/* The texts for the partitions of a text. */
+static gang_result copy_partitions(struct gang__requests_copy *c, struct gang__request_text *to,
+                                   const struct gang__request_text *from)
+{
+    if (from->partition_count == 0)
+        return GANG_OK;
+    to->partition = gang__zalloc(&c->to->mem, from->partition_count, sizeof(*to->partition));
+    if (!to->partition)
+        return GANG_ENOMEM;
+    for (uint32_t i = 0; i < from->partition_count; i++) {
+        to->partition[i] = gang__requests_copy_text(c, from->partition[i]);
+        if (!to->partition[i])
+            return GANG_ENOMEM;
+        to->partition_count++;
+    }
+    return GANG_OK;
+}
+
 static gang_result copy_text(struct gang__requests_copy *c, const struct gang__request_text *from)
 {
     struct entry *e = make(c, from->q);
@@ -166,15 +184,17 @@ static gang_result copy_text(struct gang__requests_copy *c, const struct gang__r
     if (r != GANG_OK)
         return r;
     e->text = text_of(c->to, from, e->to);
-    return e->text ? GANG_OK : GANG_ENOMEM;
+    return e->text ? copy_partitions(c, e->text, from) : GANG_ENOMEM;
 }
 
 gang_result gang__requests_copy(struct gang__requests_copy *c, const gang_sched *from)
 {
     gang_result r = GANG_OK;
     for (size_t i = 0; i < from->classes.cap && r == GANG_OK; i++)
-        for (struct gang__hash_link *n = from->classes.bucket[i]; n && r == GANG_OK; n = n->next)
-            r = copy_text(c, GANG__OF(struct gang__request_class, link, n)->text);
+        for (struct gang__hash_link *n = from->classes.bucket[i]; n && r == GANG_OK; n = n->next) {
+            const struct gang__request_class *class = GANG__OF(struct gang__request_class, link, n);
+            r = find(c, class->q) ? GANG_OK : copy_text(c, class->text);
+        }
     return r;
 }
 
@@ -198,9 +218,7 @@ struct gang__request_text *gang__requests_copy_text(struct gang__requests_copy *
     if (!e && copy_text(c, from) == GANG_OK)
         e = find(c, from->q);
     struct gang__request_text *text = e ? e->text : NULL;
-    if (text)
-        (void)gang__add_relaxed(&text->refs, 1);
-    return text;
+    return text ? gang__request_text_ref(text) : NULL;
 }
 
 struct gang__request_class *gang__requests_copy_class(struct gang__requests_copy *c,

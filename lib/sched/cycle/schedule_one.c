@@ -18,6 +18,7 @@
 #include "sched/grant/grant.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
+#include "sched/preempt/preempt.h"
 #include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
@@ -105,8 +106,13 @@ static void forget_places(gang_sched *s, struct gang__gang *g)
 static bool commit(gang_sched *s, struct gang__gang *g, gang_alloc_id id)
 {
     bool sure = g->request_class->even || g->places;
-    bool done =
-        (sure || is_within_limits(s, g, id)) && gang__grant_start(s, g, id, GANG_REASON_NONE);
+    bool done = sure || is_within_limits(s, g, id);
+    if (done) {
+        gang__partition_keep(s, g);
+        done = gang__grant_start(s, g, id, GANG_REASON_NONE);
+    } else if (g->waits_as) {
+        gang__partition_try_end(g);
+    }
     gang__backfill_end_alloc(s);
     return done;
 }
@@ -152,21 +158,68 @@ static bool may_start(gang_sched *s, struct gang__gang *g)
                                g->request_class->gang_take_count);
 }
 
-static bool start_one(gang_sched *s, struct gang__gang *g)
+/* Allocate the gang where its request says. GANG_ENOFIT, GANG_ENEVER: it is blocked. */
+static gang_result try_start(gang_sched *s, struct gang__gang *g, gang_alloc_id *id)
 {
-    gang_alloc_id id;
     int32_t why;
-    bool resumes = g->places != NULL;
-    if (gang__backfill_defer(s, g))
-        return false;
     if (!may_start(s, g)) {
-        gang__calendar_unplan(s, g);
-        return false;
+        if (!gang__partition_is_fallback(g)) /* else it may have a plan in the first one */
+            gang__calendar_unplan(s, g);
+        return GANG_ENOFIT;
     }
-    gang_result r = place(s, g, &id, &why);
+    gang_result r = place(s, g, id, &why);
     if (r == GANG_ENOFIT || r == GANG_ENEVER)
         block_for_capacity(s, g, why);
     g->choice = NULL;
+    return r;
+}
+
+/* What blocked the gang in a partition. */
+struct blocked {
+    int32_t why;
+    struct gang__queue_state *by;
+    uint32_t dim;
+};
+
+/* Allocate the gang in the first of its partitions that has a place for it. GANG_OK: its class is
+ * that of the partition. GANG_ENOFIT: it is blocked, by the first reason that preemption helps
+ * against, else by the first one. */
+static gang_result try_partitions(gang_sched *s, struct gang__gang *g, gang_alloc_id *id)
+{
+    struct gang__wait_class *class = g->order.wait_class;
+    struct blocked by = {GANG_WAIT_NOT_TRIED, NULL, 0};
+    gang_result r = GANG_ENOFIT;
+    bool planned = false;
+    for (uint32_t i = 0; i < g->waits_as->partition_count; i++) {
+        gang__partition_try(g, i);
+        r = try_start(s, g, id);
+        if (r != GANG_ENOFIT && r != GANG_ENEVER)
+            break;
+        planned = planned || g->calendar.plan; /* in the first one */
+        if (i == 0 || (!gang__preempt_helps(by.why) && gang__preempt_helps(class->why)))
+            by = (struct blocked){class->why, class->blocked_by, class->dim};
+    }
+    if (planned && !g->calendar.plan && (r == GANG_ENOFIT || r == GANG_ENEVER)) {
+        gang__partition_try(g, 0); /* a gang that is tried loses its plan: it gets it back */
+        r = try_start(s, g, id);
+    }
+    if (r == GANG_OK) { /* the next gang of the class is tried, too */
+        gang__order_unblock(s, class);
+        return r;
+    }
+    gang__partition_try_end(g);
+    if (r == GANG_ENOFIT || r == GANG_ENEVER)
+        gang__order_block(s, class, by.why, by.by, by.dim);
+    return r;
+}
+
+static bool start_one(gang_sched *s, struct gang__gang *g)
+{
+    gang_alloc_id id;
+    bool resumes = g->places != NULL;
+    if (gang__backfill_defer(s, g))
+        return false;
+    gang_result r = gang__partition_count(g) > 0 ? try_partitions(s, g, &id) : try_start(s, g, &id);
     if (r == GANG_OK)
         return commit(s, g, id);
     if (resumes && r == GANG_ESTALE)

@@ -117,6 +117,20 @@ static gang_result check_counts(struct audit *a, const struct gang__gang *g, con
     return GANG_OK;
 }
 
+/* Has a gang with several partitions the class of one of them, or of all of them while it waits to
+ * start? */
+static gang_result check_partition(struct audit *a, const struct gang__gang *g, const char *path)
+{
+    const struct gang__request_class *all = g->waits_as;
+    bool one = false;
+    for (uint32_t i = 0; all && i < all->partition_count; i++)
+        one = one || g->request_class == all->partition[i];
+    bool starts = g->order.wait_class && !g->order.wait_class->grower;
+    if (!all || (one ? !starts : g->request_class == all && g->alloc == GANG_ID_NONE))
+        return GANG_OK;
+    return BAD(a, path, "its request is for the wrong one of its partitions");
+}
+
 /* Is it in the wait class where it belongs? */
 static gang_result check_wait_class(struct audit *a, const struct gang__gang *g, const char *path)
 {
@@ -197,6 +211,8 @@ static gang_result check_gang(struct audit *a, struct gang__gang *g)
         return BAD(a, path,
                    "it has tasks above its minimum, and is not listed as elastic; or the reverse");
     gang_result r = check_counts(a, g, path);
+    if (r == GANG_OK)
+        r = check_partition(a, g, path);
     return r == GANG_OK ? check_wait_class(a, g, path) : r;
 }
 

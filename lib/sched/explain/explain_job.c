@@ -71,9 +71,11 @@ bool gang__explain_waits(const struct gang__gang *g)
 /* The gates of a gang that may be tried, in the order in which the cycle asks them; capacity is
  * asked last. */
 typedef void explain_gate(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
-static explain_gate *const gates[] = {
-    gang__explain_bounds,  gang__explain_lending, gang__explain_user,    gang__explain_max_running,
-    gang__explain_budgets, gang__explain_order,   gang__explain_planned, gang__explain_reservation};
+static explain_gate *const bounds[] = {gang__explain_bounds, gang__explain_lending};
+static explain_gate *const gates[] = {gang__explain_user,    gang__explain_max_running,
+                                      gang__explain_budgets, gang__explain_order,
+                                      gang__explain_planned, gang__explain_reservation};
+enum { BOUNDS = sizeof(bounds) / sizeof(bounds[0]), GATES = sizeof(gates) / sizeof(gates[0]) };
 
 /* Places elsewhere do not count before the wait has ended: what capacity lacks there is no
  * reason. */
@@ -90,6 +92,65 @@ static gang_result explain_prefer(struct gang__reasons *l)
         r, "its preferred domains have no place now; it takes any place in %s seconds",
         gang__text_milli((left + 999999) / 1000000, "").s);
     return GANG_OK;
+}
+
+/* The partition in which the gang is being tried: that of a group which names none itself. */
+static const char *partition_name(const struct gang__gang *g, uint32_t i)
+{
+    const gang_request *q = g->waits_as->partition[i]->q;
+    const gang_request *other = g->waits_as->partition[i == 0]->q;
+    uint32_t group = 0;
+    while (group + 1 < q->group_count && q->group[group].partition == other->group[group].partition)
+        group++;
+    return q->group[group].partition->name;
+}
+
+/* The reasons from `from` on hold in this partition. True: in it the gang can never start. */
+static bool set_partition(struct gang__reasons *l, size_t from, const char *name)
+{
+    bool never = false;
+    for (size_t i = from; i < l->count; i++) {
+        struct gang__reason *r = &l->reason[i];
+        char text[sizeof(r->text)];
+        memcpy(text, r->text, sizeof(text));
+        gang__reason_set_text(r, "in partition \"%s\": %s", name, text);
+        r->wait.partition = name;
+        never = never || r->wait.category == GANG_WAIT_CATEGORY_NEVER;
+    }
+    return never;
+}
+
+/* What can never be in one partition decides nothing if the gang can start in another one. */
+static void lower_never(struct gang__reasons *l, size_t from)
+{
+    for (size_t i = from; i < l->count; i++)
+        if (l->reason[i].wait.category == GANG_WAIT_CATEGORY_NEVER) {
+            l->reason[i].wait.category = GANG_WAIT_CATEGORY_NOT_NOW;
+            l->reason[i].rank = RANK_OTHER;
+        }
+}
+
+/* Why does the gang not start in each of its partitions? */
+static gang_result explain_partitions(struct gang__reasons *l)
+{
+    struct gang__gang *g = l->gang;
+    size_t first = l->count;
+    uint32_t never = 0;
+    gang_result r = GANG_OK;
+    for (uint32_t i = 0; i < g->waits_as->partition_count && r == GANG_OK; i++) {
+        size_t from = l->count;
+        uint32_t count;
+        gang__partition_try(g, i);
+        const struct gang__take *take = gang__gang_next_demand(g, &count);
+        for (size_t k = 0; k < BOUNDS; k++)
+            bounds[k](l, take, count);
+        r = gang__explain_capacity(l);
+        never += set_partition(l, from, partition_name(g, i));
+    }
+    gang__partition_try_end(g);
+    if (never < g->waits_as->partition_count)
+        lower_never(l, first);
+    return r;
 }
 
 static gang_result explain_gang(struct gang__reasons *l)
@@ -114,9 +175,14 @@ static gang_result explain_gang(struct gang__reasons *l)
         count = gang__places_take(l->s, g, g->places, g->place_count, of_places);
     else
         take = gang__gang_next_demand(g, &count);
-    for (size_t i = 0; i < sizeof(gates) / sizeof(gates[0]); i++)
+    uint32_t partitions = g->places ? 0 : gang__partition_count(g);
+    for (size_t i = 0; i < BOUNDS && partitions == 0; i++)
+        bounds[i](l, take, count);
+    for (size_t i = 0; i < GATES; i++)
         gates[i](l, take, count);
-    gang_result r = gang__gang_insists(g) ? explain_prefer(l) : gang__explain_capacity(l);
+    gang_result r = partitions > 0          ? explain_partitions(l)
+                    : gang__gang_insists(g) ? explain_prefer(l)
+                                            : gang__explain_capacity(l);
     if (r != GANG_OK || l->count > 0)
         return r;
     struct gang__reason *turn =

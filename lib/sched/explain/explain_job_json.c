@@ -38,6 +38,8 @@ static json_t *reason_json(struct gang__json_maker *m, const gang_sched *s,
         put_number(m, o, "blocker", (int64_t)w->blocker);
     if (w->until_ns)
         put_number(m, o, "until_ns", w->until_ns);
+    if (w->partition)
+        put_text(m, o, "partition", w->partition);
     put_text(m, o, "text", r->text);
     return o;
 }

@@ -183,6 +183,8 @@ gang_result gang_job_submit_array(gang_sched *sched, const struct gang_job_spec 
         r = gang__submit_check_numbers(&j, error);
     if (r == GANG_OK)
         r = gang__submit_check_groups(&j, error);
+    if (r == GANG_OK)
+        r = gang__submit_check_partitions(&j, error);
     return r == GANG_OK ? submit(sched, &j, count, first, error) : r;
 }
 

@@ -2,12 +2,43 @@
 /* Checks that need no queue: numbers, groups, and the gangs into which the groups of a job fall. */
 #include <string.h>
 
+#include "sched/intake/submit_in.h"
 #include "sched/usage/usage.h"
 
 gang_result gang__submit_error(struct gang_error *error, gang_result r, const char *path,
                                const char *text)
 {
     return gang__error(error, r, path, "%s", text);
+}
+
+gang_result gang__submit_check_partitions(const struct gang_job_spec *j, struct gang_error *error)
+{
+    const char *const *names = j->partitions;
+    bool all_named = true;
+    if (j->partition_count == 0)
+        return GANG_OK;
+    if (!names || j->partition_count > GANG_MAX_JOB_PARTITIONS)
+        return gang__submit_error(error, names ? GANG_E2BIG : GANG_EINVAL, "partitions",
+                                  names ? "too many" : "missing");
+    if (j->prefer_wait_ns > 0)
+        return gang__submit_error(error, GANG_ENOTSUP, "partitions", "with prefer_wait_ns");
+    for (size_t i = 0; i < j->partition_count; i++) {
+        bool again = false;
+        for (size_t k = 0; k < i && names[i]; k++)
+            again = again || strcmp(names[i], names[k]) == 0;
+        if (gang__text_check(names[i], false) == GANG_OK && !again)
+            continue;
+        gang__submit_error(error, again ? GANG_EEXIST : GANG_EINVAL, NULL,
+                           again ? "named twice" : "not a name");
+        return gang__error_at(error, again ? GANG_EEXIST : GANG_EINVAL, "partitions[%zu]", i);
+    }
+    for (size_t i = 0; i < j->request.group_count; i++) {
+        struct gang_group_spec g = gang__submit_whole_group(&j->request, i);
+        all_named = all_named && g.partition;
+    }
+    return all_named ? gang__submit_error(error, GANG_EINVAL, "partitions",
+                                          "each group names a partition itself")
+                     : GANG_OK;
 }
 
 gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gang_error *error)
@@ -137,6 +168,14 @@ const struct gang_group_spec *gang__submit_group(const struct gang_request_spec 
 {
     return (const struct gang_group_spec *)(const void *)((const char *)q->groups +
                                                           i * q->group_size);
+}
+
+struct gang_group_spec gang__submit_whole_group(const struct gang_request_spec *q, size_t i)
+{
+    struct gang_group_spec g;
+    memset(&g, 0, sizeof(g));
+    memcpy(&g, gang__submit_group(q, i), q->group_size < sizeof(g) ? q->group_size : sizeof(g));
+    return g;
 }
 
 gang_result gang__submit_check_gangs(const struct gang_job_spec *j, uint32_t gang_count,

@@ -25,6 +25,8 @@ gang_result gang__submit_error(struct gang_error *error, gang_result r, const ch
 
 gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gang_error *error);
 
+gang_result gang__submit_check_partitions(const struct gang_job_spec *j, struct gang_error *error);
+
 gang_result gang__submit_check_groups(const struct gang_job_spec *j, struct gang_error *error);
 
 /* Number the gangs: groups that wait for the same groups are one gang. Returns how many. */
@@ -33,6 +35,8 @@ uint32_t gang__submit_number_gangs(const struct gang_job_spec *j, uint32_t *gang
 bool gang__submit_has_cycle(const struct gang_job_spec *j, uint32_t *depth);
 
 const struct gang_group_spec *gang__submit_group(const struct gang_request_spec *q, size_t i);
+/* The same in the size that the library knows: members that the caller's headers lack are zero. */
+struct gang_group_spec gang__submit_whole_group(const struct gang_request_spec *q, size_t i);
 
 gang_result gang__submit_check_gangs(const struct gang_job_spec *j, uint32_t gang_count,
                                      struct gang_error *error);

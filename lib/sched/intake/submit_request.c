@@ -83,12 +83,6 @@ static struct gang__recent *recent_lock(gang_sched *s, uint64_t hash)
     return gang__recent_lock(at) ? at : NULL;
 }
 
-static struct gang__request_text *ref_text(struct gang__request_text *text)
-{
-    (void)gang__add_relaxed(&text->refs, 1);
-    return text;
-}
-
 static struct gang__request_text *recent_get(gang_sched *s, const struct gang__request_key *key)
 {
     struct gang__recent *at = recent_lock(s, key->hash);
@@ -98,7 +92,7 @@ static struct gang__request_text *recent_get(gang_sched *s, const struct gang__r
     bool same = text && text->hash == key->hash && text->bytes == key->used &&
                 at->epoch == gang__load(&s->cluster->nodes.epoch) &&
                 memcmp(text->key, key->bytes, key->used) == 0;
-    text = same ? ref_text(text) : NULL;
+    text = same ? gang__request_text_ref(text) : NULL;
     gang__store(&at->lock, 0);
     return text;
 }
@@ -110,7 +104,7 @@ static void recent_set(gang_sched *s, struct gang__request_text *text, uint64_t 
     if (!at)
         return;
     struct gang__request_text *before = at->text;
-    at->text = ref_text(text);
+    at->text = gang__request_text_ref(text);
     at->epoch = epoch;
     gang__store(&at->lock, 0);
     gang__request_text_unref(&s->mem, before);
@@ -176,6 +170,77 @@ static gang_result fits_ever(gang_sched *s, gang_request *q, struct gang_error *
     return r;
 }
 
+/* ---- several partitions ---------------------------------------------------------------------- */
+
+/* The groups that name no partition name this one; `groups` is the copy that is changed. */
+static void set_partition(const struct gang_request_spec *spec, const char *name,
+                          struct gang_group_spec *groups)
+{
+    for (size_t i = 0; i < spec->group_count; i++) {
+        groups[i] = gang__submit_whole_group(spec, i);
+        groups[i].partition = groups[i].partition ? groups[i].partition : name;
+    }
+}
+
+/* Joins the texts `of` for each partition to one text. `spec` is the request in the first partition.
+ * If this succeeds, the references to the texts are taken over. */
+static gang_result join_partitions(const struct gang__submit *m,
+                                   const struct gang_request_spec *spec,
+                                   struct gang__request_text **of, struct gang__request_text **text,
+                                   struct gang_error *error)
+{
+    struct gang__request_key key;
+    gang_request *q;
+    size_t count = m->spec->partition_count;
+    gang_result r = gang_request_new(m->s->cluster, spec, &q, error);
+    if (r != GANG_OK)
+        return gang__error_at(error, r, "request");
+    gang__request_key_make(&key, &m->s->mem, spec, false);
+    gang__request_key_add_partitions(&key, m->spec->partitions, count);
+    *text = gang__request_text_partitioned(&key, q, of, count);
+    gang__request_key_free(&key);
+    if (*text)
+        return GANG_OK;
+    gang_request_free(q);
+    return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+}
+
+/* The text of a request that may be placed in any of the job's partitions. It can never run if it
+ * fits into none of them. */
+static gang_result make_partitioned(const struct gang__submit *m,
+                                    const struct gang_request_spec *from,
+                                    struct gang__request_text **text, struct gang_error *error)
+{
+    struct gang__request_text *of[GANG_MAX_JOB_PARTITIONS] = {NULL};
+    struct gang_request_spec spec = *from;
+    struct gang_group_spec *groups = gang__zalloc(&m->s->mem, spec.group_count, sizeof(*groups));
+    gang_result r = groups ? GANG_OK : gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    gang_result fits = GANG_ENEVER;
+    size_t count = m->spec->partition_count;
+    spec.groups = groups;
+    spec.group_size = sizeof(*groups);
+    for (size_t i = count; i-- > 0 && r == GANG_OK;) { /* the first one remains in `groups` */
+        set_partition(from, m->spec->partitions[i], groups);
+        r = make_request(m->s, m->q, &spec, false, &of[i], error);
+        if (r == GANG_OK && fits != GANG_OK && !m->spec->running)
+            fits = fits_ever(m->s, of[i]->q, error);
+    }
+    if (r == GANG_OK && fits != GANG_OK && !m->spec->running)
+        r = fits;
+    if (r == GANG_OK && count == 1) {
+        *text = of[0];
+        of[0] = NULL;
+    } else if (r == GANG_OK) {
+        if (spec.policy == GANG_POLICY_DEFAULT && spec.size == sizeof(spec))
+            spec.policy = m->q->policy;
+        r = join_partitions(m, &spec, of, text, error);
+    }
+    for (size_t i = 0; i < count && !(r == GANG_OK && count > 1); i++)
+        gang__request_text_unref(&m->s->mem, of[i]);
+    gang__release(&m->s->mem, groups);
+    return r;
+}
+
 gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job *job,
                                        struct gang_error *error)
 {
@@ -189,10 +254,12 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
         struct gang_request_spec spec = j->request;
         if (m->gang_count > 1)
             gang__submit_gang_request(j, m->gang_of, p, groups, &spec);
-        r = make_request(m->s, m->q, &spec, false, &job->request_text[p], error);
+        bool several = j->partition_count > 0;
+        r = several ? make_partitioned(m, &spec, &job->request_text[p], error)
+                    : make_request(m->s, m->q, &spec, false, &job->request_text[p], error);
         if (r == GANG_OK && !j->running)
             r = check_limits(m->s, m->submit_view, m->q, job->request_text[p]->q, error);
-        if (r == GANG_OK && !j->running)
+        if (r == GANG_OK && !j->running && !several)
             r = fits_ever(m->s, job->request_text[p]->q, error);
         if (r == GANG_OK && job->later_text && gang__request_prefers(job->request_text[p]->q)) {
             job->later_text[p] = job->request_text[p];

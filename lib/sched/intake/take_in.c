@@ -31,7 +31,10 @@ static bool ref_request_classes(gang_sched *s, struct gang__job *job)
 {
     bool ok = true;
     for (uint32_t i = 0; i < job->gang_count && ok; i++) {
-        ok = ref_class(s, &job->request_text[i], &job->gang[i].request_class);
+        struct gang__gang *g = &job->gang[i];
+        ok = ref_class(s, &job->request_text[i], &g->request_class);
+        if (ok && g->request_class->partition_count > 0)
+            g->waits_as = g->request_class;
         if (ok && job->later_text)
             ok = ref_class(s, &job->later_text[i], &job->gang[i].later_class);
     }
@@ -46,11 +49,22 @@ static void set_age(gang_sched *s, struct gang__job *job)
         s->age_high = job->age + 1;
 }
 
+/* The class of the partition in which the places of the gang lie. */
+static struct gang__request_class *class_at_places(gang_sched *s, const struct gang__job *job)
+{
+    const struct gang__gang *g = &job->gang[0];
+    if (!g->waits_as)
+        return g->request_class;
+    return g->waits_as->partition[gang__partition_of_places(s, g, job->places, job->place_count)];
+}
+
 /* The job runs already, on its places. Such a job has one gang. */
-static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
+static void adopt(gang_sched *s, struct gang__job *job, struct gang__request_class *in,
+                  gang_alloc_id alloc)
 {
     struct gang__gang *g = &job->gang[0];
     gang__usage_out(s, g);
+    g->request_class = in;
     g->alloc = alloc;
     gang__gang_count(s, g);
     g->started_ns = job->started_ns = s->now_ns;
@@ -126,9 +140,10 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     }
     if (!make_ready(s, job, leaf))
         return false;
+    struct gang__request_class *in = class_at_places(s, job);
     if (job->places)
-        adopted = gang_alloc_adopt(s->worker, job->gang[0].request_class->q, job->places,
-                                   (int64_t)job->place_count, &alloc, NULL);
+        adopted = gang_alloc_adopt(s->worker, in->q, job->places, (int64_t)job->place_count, &alloc,
+                                   NULL);
     if (adopted == GANG_ENOMEM)
         return false;
     job->leaf = leaf;
@@ -149,7 +164,7 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
         return true;
     }
     if (alloc != GANG_ID_NONE)
-        adopt(s, job, alloc);
+        adopt(s, job, in, alloc);
     gang__job_count(s, job);
     gang__job_arrived(s, job);
     if (job->counted_running)

@@ -26,8 +26,8 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
     for (uint32_t i = 0; i < job->gang_count; i++) {
         struct gang__gang *g = &job->gang[i];
         gang__calendar_forget(s, g);
-        if (g->request_class)
-            gang__request_class_unref(s, g->request_class);
+        if (g->waits_as || g->request_class)
+            gang__request_class_unref(s, g->waits_as ? g->waits_as : g->request_class);
         if (g->later_class)
             gang__request_class_unref(s, g->later_class);
         gang__request_text_unref(&s->mem, job->request_text[i]);
@@ -177,7 +177,8 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         set_demands(s, g, now || g->stop.handover || g->stop.moving);
         if (!now)
             gang__order_leave(s, g);
-        else if (!gang__prefer_wait_end(s, g) || !gang__order_enter(s, g))
+        else if (!gang__prefer_wait_end(s, g) || !gang__partition_reset(s, g) ||
+                 !gang__order_enter(s, g))
             s->no_memory = job->undone = true;
     }
     if (some && job->counted_pending && job->ready_ns < 0)

@@ -41,6 +41,14 @@ gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job
 void gang__start_undo(gang_sched *s, struct gang__gang *g, int64_t not_before_ns);
 gang__set_compare gang__timer_order;
 
+/* The gang, which waits, is tried in one of its partitions (gang__partition_try()), and is about to
+ * start there, or victims to stop for it: it leaves its order, and keeps that partition. */
+void gang__partition_keep(gang_sched *s, struct gang__gang *g);
+
+/* The number of the first of the gang's partitions that has all these places; 0 if none has. */
+uint32_t gang__partition_of_places(gang_sched *s, const struct gang__gang *g,
+                                   const struct gang_placement *places, size_t count);
+
 /* Is the gang to wait in an order, to start or to grow? */
 bool gang__job_may_wait(gang_sched *s, struct gang__gang *g);
 void gang__jobs_forget(gang_sched *s); /* frees jobs that ended in this run */

@@ -38,6 +38,11 @@ int64_t gang__prefer_wait_next(const gang_sched *s, const struct gang__job *job)
 /* Tasks of the job were missing for start_within_ns: it goes on with those that have come, or ends.
  * False: they do not suffice, and it is to back off. */
 bool gang__announced_times_out(gang_sched *s, struct gang__job *job);
+/* ---- partitions.c ---------------------------------------------------------------------------- */
+
+/* The gang is about to wait in an order: to start, it may be tried in each of its partitions again.
+ * False: out of memory, to be tried again. */
+bool gang__partition_reset(gang_sched *s, struct gang__gang *g);
 
 /* ---- reported_tasks.c ------------------------------------------------------------------------ */
 

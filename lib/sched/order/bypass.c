@@ -73,9 +73,13 @@ static bool make_mask(gang_sched *s, const struct gang__gang *g, const struct ga
                     sizeof(*s->bypass.mask)))
         return false;
     memset(s->bypass.mask, 0, words * sizeof(*s->bypass.mask));
-    for (const struct gang__gang *w = s->bypass.starved; w; w = w->bypass.next)
-        if (w->job->leaf != g->job->leaf && bars(w) && !gives_way(w, g, take, count))
-            gang__filter_mask(s->cluster, gang__gang_request(w), end, s->bypass.mask);
+    for (const struct gang__gang *w = s->bypass.starved; w; w = w->bypass.next) {
+        if (w->job->leaf == g->job->leaf || !bars(w) || gives_way(w, g, take, count))
+            continue;
+        gang__filter_mask(s->cluster, gang__gang_request(w), end, s->bypass.mask);
+        for (uint32_t i = 1; i < gang__partition_count(w); i++)
+            gang__filter_mask(s->cluster, w->waits_as->partition[i]->q, end, s->bypass.mask);
+    }
     return true;
 }
 

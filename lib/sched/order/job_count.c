@@ -6,10 +6,24 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
+/* Classes with several partitions may wait for a bound in one of them, and for capacity in the
+ * others: they are blocked for capacity, and tried again for either. */
+static void unblock_partitioned(gang_sched *s)
+{
+    struct gang__request_class *of = s->order.blocked_requests, *next;
+    for (; of; of = next) {
+        next = of->next_blocked;
+        if (of->partition_count > 0)
+            gang__order_unblock_all(s, &of->blocked);
+    }
+}
+
 void gang__order_unblock_queues(gang_sched *s, struct gang__queue_state *leaf)
 {
     for (struct gang__queue_state *q = leaf; q; q = q->parent)
         gang__order_unblock_all(s, &q->order.blocked);
+    if (s->usage.partitioned > 0)
+        unblock_partitioned(s);
     gang__wake_candidates(s, leaf);
     gang__wake_preemption(s);
 }

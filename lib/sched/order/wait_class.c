@@ -150,7 +150,8 @@ enum { KEPT_IN_GROUP = 255 }; /* beside GANG__KEPT_* */
 /* Enters the class into the list of what blocks it. */
 static void insert_blocked(gang_sched *s, struct gang__wait_class *class)
 {
-    if (class->why == GANG_WAIT_CAPACITY || class->why == GANG_WAIT_CELLS) {
+    bool partitions = class->request_class->partition_count > 0; /* each may have its own reason */
+    if (class->why == GANG_WAIT_CAPACITY || class->why == GANG_WAIT_CELLS || partitions) {
         insert(&class->request_class->blocked, class);
         gang__order_note_request(s, class->request_class);
     } else if (class->why == GANG_WAIT_LENDING) {
@@ -201,7 +202,8 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *class, int32_t wh
     class->why = why;
     class->blocked_by = by;
     class->dim = dim;
-    if (why == GANG_WAIT_PLANNED && s->order.hooks->keep(s, class)) {
+    if (why == GANG_WAIT_PLANNED && class->request_class->partition_count == 0 &&
+        s->order.hooks->keep(s, class)) {
         gang__wake_queue(s, leaf);
         return;
     }

@@ -253,8 +253,6 @@ static bool try_choice(struct gang__preemption *p, gang_sched *s, struct gang__g
 static bool try_choices(struct gang__preemption *p, gang_sched *s, struct gang__gang *g, bool dry)
 {
     bool done = false;
-    p->outcome = GANG_PREEMPTION_NONE;
-    p->together = 0;
     if (!gang__gang_chooses(g))
         return try_choice(p, s, g, dry);
     for (bool some = gang__choice_first(s, g); some && !done; some = gang__choice_next(s, g)) {
@@ -263,6 +261,26 @@ static bool try_choices(struct gang__preemption *p, gang_sched *s, struct gang__
             break;
     }
     g->choice = NULL;
+    return done;
+}
+
+/* A gang with several partitions is tried in one after the other. After the commit it keeps the
+ * partition (preempt_commit.c). */
+static bool try_partitions(struct gang__preemption *p, gang_sched *s, struct gang__gang *g,
+                           bool dry)
+{
+    uint32_t count = gang__partition_count(g);
+    bool done = false;
+    p->outcome = GANG_PREEMPTION_NONE;
+    p->together = 0;
+    if (count == 0)
+        return try_choices(p, s, g, dry);
+    for (uint32_t i = 0; i < count && !done && !s->preempt.victims->failed; i++) {
+        gang__partition_try(g, i);
+        done = try_choices(p, s, g, dry);
+        if (!done || dry)
+            gang__partition_try_end(g);
+    }
     return done;
 }
 
@@ -279,7 +297,7 @@ bool gang__preempt_ready(gang_sched *s)
 
 bool gang__preempt_try(struct gang__preemption *p, gang_sched *s, struct gang__gang *g, bool dry)
 {
-    return gang__preempt_ready(s) && try_choices(p, s, g, dry);
+    return gang__preempt_ready(s) && try_partitions(p, s, g, dry);
 }
 
 bool gang__preempt_for(gang_sched *s, struct gang__gang *g)

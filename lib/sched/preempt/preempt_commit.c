@@ -139,6 +139,7 @@ bool gang__preempt_commit(struct gang__preemption *p)
     }
     s->preempt.preempted_tasks += p->tasks;
     gang__trial_drop(&p->trial); /* each victim leaves the usage when it is asked to stop */
+    gang__partition_keep(s, taker);
     gang__handover_begin(s, handover);
     ask_to_stop(p, handover);
     stop_rest(p);

@@ -68,7 +68,8 @@ static bool may_preempt_within(const struct gang__preemption *p)
     return gang__preempt_rule_in_leaf(p, &first) == GANG_PROTECTED_NOT;
 }
 
-bool gang__preempt_may_succeed(gang_sched *s, struct gang__gang *g, int32_t why)
+/* With the request of the gang as it stands. */
+static bool may_succeed(gang_sched *s, struct gang__gang *g, int32_t why)
 {
     struct gang__preemption p;
     gang__preempt_set_up(&p, s, g);
@@ -77,6 +78,18 @@ bool gang__preempt_may_succeed(gang_sched *s, struct gang__gang *g, int32_t why)
     return may_preempt_within(&p) || may_reclaim(s, &p) ||
            gang__preempt_rank_is_worthwhile(s, g->job->leaf, g->job->priority) !=
                GANG__WORTHWHILE_NOT;
+}
+
+bool gang__preempt_may_succeed(gang_sched *s, struct gang__gang *g, int32_t why)
+{
+    uint32_t count = gang__partition_count(g);
+    bool may = count == 0 && may_succeed(s, g, why);
+    for (uint32_t i = 0; i < count && !may; i++) {
+        gang__partition_try(g, i);
+        may = may_succeed(s, g, why);
+        gang__partition_try_end(g);
+    }
+    return may;
 }
 
 bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_class, int32_t why)

@@ -37,8 +37,13 @@ uint32_t gang__preempt_request(gang_sched *s, struct gang__gang *g,
     struct gang__preemption p;
     if (g->alloc != GANG_ID_NONE && gang__gang_lacks_all(g) == 0)
         return 0; /* its time slice is not on, and it has all tasks */
+    bool partitions = gang__partition_count(g) > 0;
+    if (partitions)
+        gang__partition_try(g, 0);
     gang__preempt_set_up(&p, s, g);
     memcpy(take, p.take, p.count * sizeof(*take));
+    if (partitions)
+        gang__partition_try_end(g);
     return p.count;
 }
 
@@ -134,8 +139,11 @@ gang_result gang__would_preempt(gang_sched *s, struct gang__gang *g, int32_t why
 {
     struct look l;
     struct kept k = keep(s, g);
+    bool partitions = gang__partition_count(g) > 0;
     if (!gang__preempt_ready(s))
         return GANG_ENOMEM;
+    if (partitions) /* gangs that run are judged for the first one; the attempts try each */
+        gang__partition_try(g, 0);
     set_up(&l, s, g);
     for (uint32_t i = 0; i < s->queues->count; i++)
         if (s->qs[i]->q->leaf)
@@ -143,6 +151,8 @@ gang_result gang__would_preempt(gang_sched *s, struct gang__gang *g, int32_t why
     s->preempt.preempted_tasks = 0; /* as in the run that would preempt */
     set_up(&l, s, g);
     out->moves = gang__preempt_moves_bar(&l.p);
+    if (partitions)
+        gang__partition_try_end(g);
     bool would = gang__preempt_may_succeed(s, g, why) && gang__preempt_try(&l.p, s, g, true);
     out->outcome = would                                     ? GANG_PREEMPTION_NEXT
                    : l.p.outcome > GANG_PREEMPTION_PROTECTED ? l.p.outcome

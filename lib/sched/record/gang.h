@@ -128,6 +128,10 @@ struct gang__gang {
     /* Of a gang that insists on its preferred domains: the class that it has after that wait. NULL:
      * it has it already. */
     struct gang__request_class *later_class;
+    /* The class of a gang with several partitions while it waits to start, with a reference. While
+     * it is tried in a partition, while victims stop for it, and from its start, its request_class
+     * is that of the partition. NULL: the gang has at most one partition. */
+    struct gang__request_class *waits_as;
     const struct gang__choice *choice; /* while it is tried: with these tasks alone; NULL: any */
     gang_alloc_id alloc;
     int64_t tasks;                 /* sum of `has` */

@@ -118,6 +118,7 @@ struct gang__usage_sched {
     bool inner_limits; /* and one below another has a limit of its own */
     bool withholds;    /* some queue has demand that does not count */
     size_t by_memory;  /* request classes that ask for GPUs by memory */
+    size_t partitioned; /* request classes with several partitions */
     /* How much memory GPUs have, each amount once, ascending (gpu_memory.c). */
     struct gang__gpu_memory {
         int64_t *bytes;
@@ -276,6 +277,31 @@ static inline bool gang__run_step(gang_sched *s)
 static inline gang_request *gang__gang_request(const struct gang__gang *g)
 {
     return g->request_class->q;
+}
+
+/* In how many partitions does the gang, which waits to start, have to be tried one by one? 0: its
+ * request says where. */
+static inline uint32_t gang__partition_count(const struct gang__gang *g)
+{
+    return g->waits_as && g->request_class == g->waits_as ? g->waits_as->partition_count : 0;
+}
+
+/* Begin to try the gang in its i-th partition; end it. */
+static inline void gang__partition_try(struct gang__gang *g, uint32_t i)
+{
+    g->request_class = g->waits_as->partition[i];
+}
+
+static inline void gang__partition_try_end(struct gang__gang *g)
+{
+    g->request_class = g->waits_as;
+}
+
+/* Is the gang being tried in a partition behind its first one? */
+static inline bool gang__partition_is_fallback(const struct gang__gang *g)
+{
+    return g->waits_as && g->alloc == GANG_ID_NONE && g->request_class != g->waits_as &&
+           g->request_class != g->waits_as->partition[0];
 }
 
 /* The number that a group of the gang has in its job. */

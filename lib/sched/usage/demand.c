@@ -22,12 +22,13 @@
 
 /* ---- the least that a gang can start with ---------------------------------------------------- */
 
-static const struct gang__take *takes_of(const struct gang__wait_class *class, uint32_t *count)
+/* `in`: the request class of the wait class, or that of one of its partitions. */
+static const struct gang__take *takes_of(const struct gang__wait_class *class,
+                                         const struct gang__request_class *in, uint32_t *count)
 {
     const struct gang__gang *grower = class->grower;
-    return grower && grower->alloc != GANG_ID_NONE
-               ? gang__gang_next_demand(grower, count)
-               : gang__request_class_takes(class->request_class, -1, count);
+    return grower && grower->alloc != GANG_ID_NONE ? gang__gang_next_demand(grower, count)
+                                                   : gang__request_class_takes(in, -1, count);
 }
 
 /* `take`: what the class takes of this dimension. GPUs by memory count by the largest device. */
@@ -40,11 +41,26 @@ static int64_t least_of(const gang_sched *s, const struct gang__wait_class *clas
     return dim->partition ? 0 : class->request_class->gang_gpu;
 }
 
+/* Does a bound of its queues rule the class out, with the amounts of this request class? */
+typedef bool rules_out(const gang_sched *s, const struct gang__wait_class *class,
+                       const struct gang__request_class *in);
+
+/* With several partitions: in each of them. */
+static bool everywhere(const gang_sched *s, const struct gang__wait_class *class, rules_out *rule)
+{
+    const struct gang__request_class *of = class->request_class;
+    bool out = of->partition_count > 0 || rule(s, class, of);
+    for (uint32_t i = 0; i < of->partition_count && out; i++)
+        out = rule(s, class, of->partition[i]);
+    return out;
+}
+
 /* Rule 1. */
-static bool is_above_limit(const gang_sched *s, const struct gang__wait_class *class)
+static bool is_above_limit(const gang_sched *s, const struct gang__wait_class *class,
+                           const struct gang__request_class *in)
 {
     uint32_t count;
-    const struct gang__take *take = takes_of(class, &count);
+    const struct gang__take *take = takes_of(class, in, &count);
     for (uint32_t i = 0; i < count; i++) {
         int64_t least = least_of(s, class, &take[i]);
         for (const struct gang__queue_state *q = class->leaf; q->parent; q = q->parent)
@@ -55,10 +71,11 @@ static bool is_above_limit(const gang_sched *s, const struct gang__wait_class *c
 }
 
 /* Rule 2. */
-static bool is_above_guarantee(const gang_sched *s, const struct gang__wait_class *class)
+static bool is_above_guarantee(const gang_sched *s, const struct gang__wait_class *class,
+                               const struct gang__request_class *in)
 {
     uint32_t count;
-    const struct gang__take *take = takes_of(class, &count);
+    const struct gang__take *take = takes_of(class, in, &count);
     for (uint32_t i = 0; i < count; i++) {
         struct gang__take least = {take[i].dim, least_of(s, class, &take[i])};
         for (const struct gang__queue_state *q = class->leaf; q->parent; q = q->parent)
@@ -115,7 +132,8 @@ void gang__demand_leave(gang_sched *s, struct gang__wait_class *class)
 
 void gang__demand_enter(gang_sched *s, struct gang__wait_class *class)
 {
-    class->bounded.never = s->usage.limits && !class->grower && is_above_limit(s, class);
+    class->bounded.never =
+        s->usage.limits && !class->grower && everywhere(s, class, is_above_limit);
     if (class->fixed || class->bounded.never)
         enter(s, class);
 }
@@ -159,7 +177,7 @@ static struct part part_of(const gang_sched *s, uint32_t index)
 static void add_class(const gang_sched *s, const struct gang__wait_class *class, struct part part)
 {
     const struct gang__request_class *request_class = class->request_class;
-    bool out = class->bounded.never || is_above_guarantee(s, class);
+    bool out = class->bounded.never || everywhere(s, class, is_above_guarantee);
     for (uint32_t group = 0; group < request_class->q->group_count; group++) {
         const struct gang__take *take = request_class->take + request_class->group[group].from;
         for (uint32_t i = 0; i < request_class->group[group].count; i++)

@@ -22,14 +22,25 @@ static bool add_take(gang_sched *s, struct gang__request_class *request_class, u
     return true;
 }
 
-/* An amount of a kind counts in its dimension, and in that of the partition that the group
+/* Is this the partition of the group, or one of its partitions? */
+static bool names_partition(const struct gang__request_class *class, uint32_t group,
+                            const struct gang__partition *p)
+{
+    bool named = class->q->group[group].partition == p;
+    for (uint32_t i = 0; i < class->partition_count && !named; i++)
+        named = class->partition[i]->q->group[group].partition == p;
+    return named;
+}
+
+/* An amount of a kind counts in its dimension, and in those of the partitions that the group
  * names. */
-static bool add_amount(gang_sched *s, struct gang__request_class *request_class,
-                       const struct gang__group *g, int32_t kind, int64_t amount)
+static bool add_amount(gang_sched *s, struct gang__request_class *request_class, uint32_t group,
+                       int32_t kind, int64_t amount)
 {
     for (uint32_t d = 0; d < s->dims; d++) {
         const struct gang__dim *dim = &s->queues->dim[d];
-        if (dim->kind == kind && (!dim->partition || dim->partition == g->partition) &&
+        if (dim->kind == kind &&
+            (!dim->partition || names_partition(request_class, group, dim->partition)) &&
             !add_take(s, request_class, d, amount))
             return false;
     }
@@ -63,13 +74,13 @@ static bool take_of_group(gang_sched *s, struct gang__request_class *request_cla
     const struct gang__group *g = &request_class->q->group[group];
     int64_t gpu = gpus_of(s, g, true), pages = (int64_t)g->pages, cpu = (int64_t)g->cpu;
     request_class->group[group].from = request_class->take_count;
-    bool ok = add_amount(s, request_class, g, GANG_KIND_CPU, cpu) &&
-              add_amount(s, request_class, g, GANG_KIND_MEMORY, pages * GANG_PAGE_BYTES) &&
-              add_amount(s, request_class, g, GANG_KIND_GPU, gpu);
+    bool ok = add_amount(s, request_class, group, GANG_KIND_CPU, cpu) &&
+              add_amount(s, request_class, group, GANG_KIND_MEMORY, pages * GANG_PAGE_BYTES) &&
+              add_amount(s, request_class, group, GANG_KIND_GPU, gpu);
     for (size_t i = 0; ok && i < g->node_need_count; i++)
-        ok = add_amount(s, request_class, g, g->node_needs[i].kind, g->node_needs[i].amount);
+        ok = add_amount(s, request_class, group, g->node_needs[i].kind, g->node_needs[i].amount);
     for (size_t i = 0; ok && i < g->pool_need_count; i++)
-        ok = add_amount(s, request_class, g, g->pool_needs[i].kind, g->pool_needs[i].amount);
+        ok = add_amount(s, request_class, group, g->pool_needs[i].kind, g->pool_needs[i].amount);
     request_class->group[group].count =
         request_class->take_count - request_class->group[group].from;
     if (group == 0 || cpu < request_class->min_cpu)
@@ -121,6 +132,9 @@ bool gang__request_class_refresh(gang_sched *s, struct gang__request_class *requ
     const gang_request *q = request_class->q;
     if (request_class->config_of == s->config_count)
         return true;
+    for (uint32_t i = 0; i < request_class->partition_count; i++)
+        if (!gang__request_class_refresh(s, request_class->partition[i]))
+            return false;
     request_class->take_count = 0;
     for (uint32_t group = 0; group < q->group_count; group++)
         if (!take_of_group(s, request_class, group))
@@ -170,6 +184,35 @@ static struct gang__request_class *new_class(const gang_sched *s, size_t groups)
     return class;
 }
 
+/* The classes of the partitions that the text names. False: out of memory; those made so far are
+ * in the class. */
+static bool ref_partitions(gang_sched *s, struct gang__request_class *class,
+                           const struct gang__request_text *text)
+{
+    if (text->partition_count == 0)
+        return true;
+    class->partition = gang__zalloc(&s->mem, text->partition_count, sizeof(*class->partition));
+    if (!class->partition)
+        return false;
+    for (uint32_t i = 0; i < text->partition_count; i++) {
+        struct gang__request_text *of = gang__request_text_ref(text->partition[i]);
+        struct gang__request_class *made = gang__request_class_ref(s, of);
+        if (!made) {
+            gang__request_text_unref(&s->mem, of);
+            return false;
+        }
+        class->partition[class->partition_count++] = made;
+    }
+    return true;
+}
+
+static void unref_partitions(gang_sched *s, struct gang__request_class *class)
+{
+    while (class->partition_count > 0)
+        gang__request_class_unref(s, class->partition[--class->partition_count]);
+    gang__release(&s->mem, class->partition);
+}
+
 struct gang__request_class *gang__request_class_ref(gang_sched *s, struct gang__request_text *text)
 {
     struct gang__request_class *request_class = find(s, text);
@@ -184,9 +227,11 @@ struct gang__request_class *gang__request_class_ref(gang_sched *s, struct gang__
     request_class->q = text->q;
     for (size_t group = 0; group < text->q->group_count; group++)
         request_class->by_memory = request_class->by_memory || is_by_memory(&text->q->group[group]);
-    if ((request_class->by_memory && !gang__gpu_memory_begin(s)) ||
+    if (!ref_partitions(s, request_class, text) ||
+        (request_class->by_memory && !gang__gpu_memory_begin(s)) ||
         !gang__request_class_refresh(s, request_class) ||
         gang__hash_reserve(&s->classes, &s->mem) != GANG_OK) {
+        unref_partitions(s, request_class);
         gang__release(&s->mem, request_class->take);
         gang__release(&s->mem, request_class);
         return NULL;
@@ -194,6 +239,7 @@ struct gang__request_class *gang__request_class_ref(gang_sched *s, struct gang__
     request_class->text = text;
     request_class->refs = 1;
     s->usage.by_memory += request_class->by_memory;
+    s->usage.partitioned += request_class->partition_count > 0;
     gang__hash_insert(&s->classes, &request_class->link, text->hash);
     return request_class;
 }
@@ -204,6 +250,8 @@ void gang__request_class_unref(gang_sched *s, struct gang__request_class *reques
         return;
     gang__hash_remove(&s->classes, &request_class->link);
     s->usage.by_memory -= request_class->by_memory;
+    s->usage.partitioned -= request_class->partition_count > 0;
+    unref_partitions(s, request_class);
     gang__request_text_unref(&s->mem, request_class->text);
     gang__release(&s->mem, request_class->take);
     gang__release(&s->mem, request_class);

@@ -191,6 +191,14 @@ void gang__request_key_make(struct gang__request_key *key, const struct gang_mem
     key->hash = hash_of(key->bytes, key->used);
 }
 
+void gang__request_key_add_partitions(struct gang__request_key *key, const char *const *partitions,
+                                      size_t count)
+{
+    put_texts(key, partitions, count); /* again, the text is longer than any that starts like it */
+    key->failed = key->failed || key->used > UINT32_MAX;
+    key->hash = hash_of(key->bytes, key->used);
+}
+
 void gang__request_key_free(struct gang__request_key *key)
 {
     if (key->bytes != key->own)
@@ -208,10 +216,36 @@ struct gang__request_text *gang__request_text_new(const struct gang__request_key
     if (!text)
         return NULL;
     text->q = q;
+    text->partition = NULL;
+    text->partition_count = 0;
     text->hash = key->hash;
     atomic_init(&text->refs, 1);
     text->bytes = (uint32_t)key->used;
     memcpy(text->key, key->bytes, key->used);
+    return text;
+}
+
+struct gang__request_text *gang__request_text_partitioned(const struct gang__request_key *key,
+                                                          gang_request *q,
+                                                          struct gang__request_text *const *of,
+                                                          size_t count)
+{
+    struct gang__request_text **list =
+        gang__zalloc(key->mem, count, sizeof(struct gang__request_text *));
+    struct gang__request_text *text = list ? gang__request_text_new(key, q) : NULL;
+    if (!text) {
+        gang__release(key->mem, list);
+        return NULL;
+    }
+    memcpy(list, of, count * sizeof(struct gang__request_text *));
+    text->partition = list;
+    text->partition_count = (uint32_t)count;
+    return text;
+}
+
+struct gang__request_text *gang__request_text_ref(struct gang__request_text *text)
+{
+    (void)gang__add_relaxed(&text->refs, 1);
     return text;
 }
 
@@ -220,6 +254,9 @@ void gang__request_text_unref(const struct gang_mem *mem, struct gang__request_t
     /* release: reads come before the decrement; acquire: the free comes after all reads */
     if (!text || atomic_fetch_sub_explicit(&text->refs, 1, memory_order_acq_rel) > 1)
         return;
+    for (uint32_t i = 0; i < text->partition_count; i++)
+        gang__request_text_unref(mem, text->partition[i]);
+    gang__release(mem, text->partition);
     gang_request_free(text->q);
     gang__release(mem, text);
 }

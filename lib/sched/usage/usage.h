@@ -15,11 +15,21 @@ bool gang__request_class_refresh(gang_sched *s, struct gang__request_class *requ
 /* `insists`: the text of the request that gang__request_insist() makes of it. */
 void gang__request_key_make(struct gang__request_key *key, const struct gang_mem *mem,
                             const struct gang_request_spec *spec, bool insists);
+/* Adds the partitions of a job to the key of its request in the first one. */
+void gang__request_key_add_partitions(struct gang__request_key *key, const char *const *partitions,
+                                      size_t count);
 void gang__request_key_free(struct gang__request_key *key);
 
 /* Takes over the reference to the request. NULL: out of memory; the caller keeps it. Any thread. */
 struct gang__request_text *gang__request_text_new(const struct gang__request_key *key,
                                                   gang_request *q);
+/* The same with several partitions: `of` is the text for each, and the references to these are
+ * taken over, too. */
+struct gang__request_text *gang__request_text_partitioned(const struct gang__request_key *key,
+                                                          gang_request *q,
+                                                          struct gang__request_text *const *of,
+                                                          size_t count);
+struct gang__request_text *gang__request_text_ref(struct gang__request_text *text);
 void gang__request_text_unref(const struct gang_mem *mem, struct gang__request_text *text);
 
 /* What a text says, read back. The caller frees it with gang__release(). NULL: out of memory. */
