@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import pytest
 
 from convert_support import DATA, capacities, check, data, nodes, outcome, queue, texts
-from gangsched.convert import ConvertError, convert
+from gangsched.convert import Converted, ConvertError, convert
 
 yaml = pytest.importorskip("yaml")
 
@@ -103,7 +103,7 @@ def test_kueue() -> None:
             "same": "topology.kubernetes.io/zone",
         }
     ]
-    assert "flavorFungibility: no counterpart" in texts(converted)
+    assert "flavorFungibility" not in texts(converted)
     assert outcome(scenario)["jobs"]["train"]["state"] == "running"
 
 
@@ -162,6 +162,48 @@ def test_a_borrowing_queue_preempts_lower_priority_of_borrowing_queues() -> None
 def test_bad_policies_of_borrowing(policy: Any, more: Any) -> None:
     with pytest.raises(ConvertError, match="borrowWithinCohort"):
         convert(borrowing("a", policy, **more))
+
+
+def flavors(order: List[str], **spec: Any) -> Converted:
+    """Flavors "new" and "old" of 8 GPUs each, on a node each; a job of 8 GPUs in their queue."""
+    groups = [{"coveredResources": ["nvidia.com/gpu"], "flavors": [
+        {"name": f, "resources": [{"name": "nvidia.com/gpu", "nominalQuota": 8}]} for f in order]}]
+    return convert(
+        *(manifest("ResourceFlavor", {"nodeLabels": {"pool": f}}, name=f) for f in ("new", "old")),
+        manifest("ResourceFlavor", {}, name="any"),
+        *(json.dumps({"apiVersion": "v1", "kind": "Node",
+                      "metadata": {"name": f, "labels": {"pool": f}},
+                      "status": {"allocatable": {"cpu": "8", "nvidia.com/gpu": "8"}}})
+          for f in ("new", "old")),
+        manifest("ClusterQueue", dict(spec, resourceGroups=groups), name="team"),
+        json.dumps({"apiVersion": "v1", "kind": "LocalQueue",
+                    "metadata": {"name": "team"}, "spec": {"clusterQueue": "team"}}),
+        json.dumps({"apiVersion": "batch/v1", "kind": "Job",
+                    "metadata": {"name": "train", "labels": {"kueue.x-k8s.io/queue-name": "team"}},
+                    "spec": {"parallelism": 1, "template": {"spec": {"containers": [
+                        {"name": "c", "resources": {"limits": {"nvidia.com/gpu": 8}}}]}}}}),
+    )
+
+
+def test_jobs_try_the_flavors_of_their_queue_in_order() -> None:
+    converted = flavors(["new", "old"])
+    assert not converted.warnings
+    scenario = converted.scenario
+    train = job(scenario, "train")
+    assert train["partitions"] == ["new", "old"]
+    scenario["jobs"] += [dict(train, name=name) for name in ("second", "third")]
+    jobs = outcome(scenario)["jobs"]
+    assert [jobs[name]["placement"][0]["node"] for name in ("train", "second")] == ["new", "old"]
+    assert jobs["third"]["state"] == "pending"
+
+
+def test_flavors_without_a_counterpart() -> None:
+    assert "do not try flavors without labels" in texts(flavors(["new", "any"]))
+    assert job(flavors(["new", "any"]).scenario, "train")["tasks"][0]["partition"] == "new"
+    found = texts(flavors(["new", "old"], flavorFungibility={"whenCanPreempt": "Preempt"}))
+    assert "flavorFungibility.whenCanPreempt: no counterpart: as TryNextFlavor" in found
+    with pytest.raises(ConvertError, match="whenCanBorrow: not one of"):
+        flavors(["new", "old"], flavorFungibility={"whenCanBorrow": "Never"})
 
 
 def test_cohorts_in_cohorts() -> None:

@@ -21,6 +21,7 @@ MAX_GPUS = 64
 MAX_NODES = (1 << 20) - 1
 MAX_TASKS = 1 << 24
 MAX_QUEUE_DEPTH = 32
+MAX_PARTITIONS = 16
 MAX_SECONDS = 10 ** 9
 
 #: Memory of a node or task, in MiB.

@@ -479,12 +479,14 @@ class _Jobs(Pods):
         if self.levels:
             self.scenario["levels"] = self.levels
 
-    def flavors(self, first: Dict[str, List[str]]) -> None:
-        """Let tasks request the first flavor of their queue that has labels."""
+    def flavors(self, order: Dict[str, List[str]]) -> None:
+        """Let jobs try the flavors of their queue that have labels, in order."""
         for job in self.jobs:
-            for flavor in first.get(job.get("queue", ""), []):
-                for task in job["tasks"]:
-                    task.setdefault("partition", flavor)
+            flavors = order.get(job.get("queue", ""), [])
+            if len(flavors) > 1 and not all("partition" in task for task in job["tasks"]):
+                job["partitions"] = flavors
+            for task in job["tasks"] if len(flavors) == 1 else []:
+                task.setdefault("partition", flavors[0])
 
     def place(self, scenario: Json) -> None:
         """Put the jobs into their queues."""

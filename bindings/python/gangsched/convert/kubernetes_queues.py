@@ -13,12 +13,15 @@ ClusterQueue                                    a leaf of ``queues``
                                                 nominal
 ``lendingLimit``                                ``lending_limit``
 flavors with ``nodeLabels``, ResourceFlavor     ``partitions``, of nodes that have all these labels;
-                                                quotas are of ``KIND@FLAVOR``
+                                                quotas are of ``KIND@FLAVOR``; jobs list those of
+                                                one resource group in order
 ``preemption.withinClusterQueue`` (Never)       ``within``: never, lower, lower-or-newer
 ``preemption.reclaimWithinCohort`` (Never)      ``reclaim``: never, lower, any
 ``preemption.borrowWithinCohort``               ``across``: never, lower (LowerPriority), or
                                                 lower-capped with ``across_max_priority``
                                                 (``maxPriorityThreshold``); of its cohorts: lower
+``flavorFungibility``                           jobs borrow before they try the next flavor, and
+                                                preempt after all flavors; else a warning
 ``queueingStrategy``                            ``block``: strict (StrictFIFO) or none
 ``fairSharing.weight``                          ``weight``
 ``stopPolicy``                                  ``state: closed``
@@ -44,8 +47,8 @@ from fractions import Fraction
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from ._base import (
-    MAX_AMOUNT, MAX_QUEUE_DEPTH, MIB, ConvertError, Json, Report, add_kind, kind_name, name,
-    quantity, quote, tidy,
+    MAX_AMOUNT, MAX_PARTITIONS, MAX_QUEUE_DEPTH, MIB, ConvertError, Json, Report, add_kind,
+    kind_name, name, quantity, quote, tidy,
 )
 from ._manifest import At
 from .kubernetes_nodes import GPUS, unit
@@ -105,7 +108,12 @@ class _Quota:
         self.nominal: Amounts = {}
         self.borrowing: Amounts = {}
         self.lending: Amounts = {}
-        self.flavors: List[str] = []
+        self.groups: List[List[str]] = []
+
+    @property
+    def flavors(self) -> List[str]:
+        """Return the names of all flavors, each once."""
+        return list(dict.fromkeys(flavor for group in self.groups for flavor in group))
 
 
 class _Kueue:
@@ -122,7 +130,7 @@ class _Kueue:
         self.scenario = scenario
         self.report = report
         self.flavors: Dict[str, Dict[str, str]] = {}
-        self.first_flavor: Dict[str, List[str]] = {}
+        self.flavors_of: Dict[str, List[str]] = {}
         for at in flavors:
             self._flavor(at)
 
@@ -141,10 +149,10 @@ class _Kueue:
         out = _Quota()
         for group in at.get("resourceGroups").items():
             group.get("coveredResources")
+            out.groups.append([])
             for flavor in group.get("flavors").items():
                 word = name(flavor.place, flavor.get("name").value, "flavor")
-                if word not in out.flavors:
-                    out.flavors.append(word)
+                out.groups[-1].append(word)
                 for resource in flavor.get("resources").items():
                     self._read_resource(resource, word, out)
                 flavor.done()
@@ -298,13 +306,8 @@ class _Kueue:
             if stop.value == "HoldAndDrain":
                 self.report.warn(stop.place, "what runs goes on")
         spec.get("namespaceSelector")
-        if len(quota.flavors) > 1:
-            self.report.warn(
-                spec.get("resourceGroups").place,
-                "jobs request the first flavor that has labels: " "they do not try another",
-            )
+        self.flavors_of[out["name"]] = self._order(spec, quota)
         for key in (
-            "flavorFungibility",
             "admissionChecks",
             "admissionChecksStrategy",
             "admissionScope",
@@ -312,7 +315,6 @@ class _Kueue:
             if spec.get(key):
                 self.report.warn(spec.get(key).place, "no counterpart")
         spec.done()
-        self.first_flavor[out["name"]] = [f for f in quota.flavors if self.flavors.get(f)][:1]
         return out, quota
 
     def _borrow(self, at: At, out: Json) -> None:
@@ -347,6 +349,33 @@ class _Kueue:
         while at in self.above:
             at = self.above[at]
         return at
+
+    def _order(self, spec: At, quota: _Quota) -> List[str]:
+        """Return the flavors with labels that jobs try in order: those of one resource group."""
+        labelled = [[f for f in group if self.flavors.get(f)] for group in quota.groups]
+        groups = [flavors for flavors in labelled if flavors]
+        order = groups[0] if groups else []
+        place = spec.get("resourceGroups").place
+        if len(groups) > 1 and any(flavors != order for flavors in groups):
+            self.report.warn(place, "jobs try the flavors of the first resource group with labels")
+        elif any(0 < len(some) < len(group) for some, group in zip(labelled, quota.groups)):
+            self.report.warn(place, "jobs do not try flavors without labels")
+        if len(order) > MAX_PARTITIONS:
+            self.report.warn(place, "jobs try the first %d flavors" % MAX_PARTITIONS)
+            order = order[:MAX_PARTITIONS]
+        fungibility = spec.get("flavorFungibility")
+        for key, same, words in (
+            ("whenCanBorrow", ("Borrow", "MayStopSearch"), ("TryNextFlavor",)),
+            ("whenCanPreempt", ("TryNextFlavor",), ("Preempt", "MayStopSearch")),
+        ):
+            at = fungibility.get(key)
+            word = at.text(same[0])
+            if word not in same + words:
+                raise at.fail("not one of %s: %s" % (", ".join(same + words), quote(word)))
+            if word not in same and len(order) > 1:
+                self.report.warn(at.place, "no counterpart: as %s" % same[0])
+        fungibility.done()
+        return order
 
     def _partitions(self, all_quotas: Sequence[_Quota]) -> None:
         used = sorted({f for quota in all_quotas for f in quota.flavors if self.flavors.get(f)})
