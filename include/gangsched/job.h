@@ -20,8 +20,6 @@ extern "C" {
 /** Id of a job; never reused while the scheduler lives. */
 typedef uint64_t gang_job_id;
 
-enum { GANG_MAX_JOB_PARTITIONS = 16 /**< gang_job_spec.partitions */ };
-
 /** Where a task of a running job runs. */
 struct gang_running_spec {
     const char *node; /**< NULL: this task does not run */
@@ -180,21 +178,23 @@ struct gang_job_spec {
      */
     int32_t announced;
     int32_t reserved0;
-    /** Partitions in order of preference, each once; none: the groups alone say where the job runs.
-     *  Each gang of the job runs in one of them: its groups that name no partition themselves
+    /** Partitions in order of preference, each once; none: those of its queue
+     *  (gang_queue_spec.partitions), else the groups alone say where the job runs. Each gang of the
+     *  job runs in one of them: its groups that name no partition themselves
      *  (gang_group_spec.partition) then name that one. Not with prefer_wait_ns.
      *    - Whenever the gang is tried, the partitions are tried in order. It starts in the first
      *      one in which limits allow it and it has a place. The amounts that count are those of
-     *      that partition (gang_quota.partition). (Kueue: the flavors of a ClusterQueue, with
-     *      whenCanBorrow: Borrow and whenCanPreempt: TryNextFlavor.)
+     *      that partition (gang_quota.partition). (Kueue: the flavors of a ClusterQueue.)
      *    - If it starts in none, gangs are preempted or moved for it in the first one in which the
-     *      rules allow that. A planned start is in the first partition alone.
+     *      rules allow that. A planned start is in the first partition alone. The queue may say
+     *      otherwise (gang_queue_spec.partition_borrow, partition_preempt).
      *    - From its start until it waits to start again it stays in its partition, also while it
      *      grows, moves or resumes, and its usage counts there.
      *    - While it waits, its demand counts in each of its partitions, and its queue is ordered by
      *      what it would take of each. Limits and guarantees hold back its demand only if they do
      *      in each of them.
-     *    - A job that runs already (`running`) is in the first one that has its places. */
+     *    - A job that runs already (`running`) is in the first one that has its places.
+     *  A job that can never run in any of them is refused (GANG_ENEVER). */
     const char *const *partitions;
     size_t partition_count; /**< at most GANG_MAX_JOB_PARTITIONS */
 };

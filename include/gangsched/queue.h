@@ -56,6 +56,7 @@ enum {
     GANG_MAX_QUEUES = 65536,        /**< queues of one scheduler */
     GANG_MAX_QUEUE_DEPTH = 32,      /**< queues on a path */
     GANG_MAX_QUEUE_DIMENSIONS = 64, /**< kinds, and pairs of kind and partition, that quotas name */
+    GANG_MAX_JOB_PARTITIONS = 16,   /**< of gang_job_spec.partitions */
     GANG_MAX_PREEMPT_CLASSES = 64,  /**< classes of gang_queue_spec.preempt_class in one tree */
     GANG_MAX_BUDGETS = 16           /**< budgets of one queue */
 };
@@ -175,6 +176,21 @@ enum {
      *  weight and guarantee are. A child with weight 0 gets nothing beyond its guarantee (KAI: all
      *  overQuotaWeight 1, or 0). */
     GANG_SURPLUS_EVENLY = 1
+};
+
+/** When does a job with several partitions (gang_job_spec.partitions) start in one in which its
+ *  leaf would exceed its guarantee? */
+enum {
+    GANG_PARTITION_BORROW_IN_ORDER = 0, /**< in the order of its partitions (Kueue: Borrow) */
+    /** After all partitions in which the leaf stays inside its guarantee (Kueue: TryNextFlavor). */
+    GANG_PARTITION_BORROW_LAST = 1
+};
+
+/** When are gangs preempted or moved for a job with several partitions? */
+enum {
+    GANG_PARTITION_PREEMPT_LAST = 0, /**< when it can start in none (Kueue: TryNextFlavor) */
+    /** before the next partition is tried (Kueue: Preempt) */
+    GANG_PARTITION_PREEMPT_IN_ORDER = 1
 };
 
 /** What a blocked job does to the jobs behind it in its leaf. */
@@ -436,6 +452,13 @@ struct gang_queue_spec {
      *  a start or an end costs O(budgets on the path), a run without either nothing. */
     const struct gang_budget *budgets;
     size_t budget_count; /**< at most GANG_MAX_BUDGETS */
+    /** Leaves: partitions of jobs that list none (gang_job_spec.partitions), in order of preference
+     *  (Kueue: flavors of a ClusterQueue). Not of jobs with prefer_wait_ns, or of which each group
+     *  names a partition. A job has the list that is in force when it is submitted. */
+    const char *const *partitions;
+    size_t partition_count;    /**< at most GANG_MAX_JOB_PARTITIONS; 0: none */
+    int32_t partition_borrow;  /**< GANG_PARTITION_BORROW_*; leaves */
+    int32_t partition_preempt; /**< GANG_PARTITION_PREEMPT_*; leaves */
 };
 
 /** gang_queue_spec.max_blocked_ns at the top: one hour. The first job of a leaf that does not fit
@@ -448,7 +471,7 @@ struct gang_queue_spec {
             NULL, 0, 1.0, NULL, NULL, 0, 100, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   \
             0, NULL, 0, NULL, NULL, -1, -1, -1, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
             0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, sizeof(struct gang_budget),   \
-            NULL, 0                                                                                \
+            NULL, 0, NULL, 0, 0, 0                                                                 \
     }
 
 /** What a user may want to do in a queue. */

@@ -228,6 +228,10 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
          GANG_NONPREEMPTIBLE_LIMIT},
         {"priority_favor_small", s->priority_favor_small, 0, 1},
         {"surplus", s->surplus, GANG_SURPLUS_BY_WEIGHT, GANG_SURPLUS_EVENLY},
+        {"partition_borrow", s->partition_borrow, GANG_PARTITION_BORROW_IN_ORDER,
+         GANG_PARTITION_BORROW_LAST},
+        {"partition_preempt", s->partition_preempt, GANG_PARTITION_PREEMPT_LAST,
+         GANG_PARTITION_PREEMPT_IN_ORDER},
     };
     gang_result r = ranges_check(words, COUNT(words), GANG_EINVAL, error);
     if (r == GANG_OK && s->within == GANG_PREEMPT_ANY)
@@ -375,6 +379,21 @@ static gang_result classes_check(const struct gang_queue_spec *s, struct gang_er
     return r == GANG_OK && s->preempts ? gang__preempts_check(s->preempts, error) : r;
 }
 
+static gang_result partitions_check(const struct gang_queue_spec *s, struct gang_error *error)
+{
+    char path[64];
+    for (size_t i = 0; i < s->partition_count; i++) {
+        snprintf(path, sizeof(path), "partitions[%zu]", i);
+        gang_result r = text_check(s->partitions[i], error, path);
+        if (r != GANG_OK)
+            return r;
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(s->partitions[j], s->partitions[i]) == 0)
+                return gang__error(error, GANG_EINVAL, path, "twice");
+    }
+    return GANG_OK;
+}
+
 /* All but names and template. */
 static gang_result body_check(const gang_cluster *c, const struct gang_queue_spec *s,
                               struct gang_error *error)
@@ -384,6 +403,7 @@ static gang_result body_check(const gang_cluster *c, const struct gang_queue_spe
         (r = cells_check(c, s, error)) != GANG_OK || (r = budgets_check(c, s, error)) != GANG_OK ||
         (r = words_check(s, error)) != GANG_OK || (r = numbers_check(s, error)) != GANG_OK ||
         (r = users_check(s, error)) != GANG_OK || (r = classes_check(s, error)) != GANG_OK ||
+        (r = partitions_check(s, error)) != GANG_OK ||
         (r = gang__acl_check(s->submit_acl, "submit_acl", error)) != GANG_OK)
         return r;
     return gang__acl_check(s->admin_acl, "admin_acl", error);

@@ -116,7 +116,9 @@ gang_result gang__queue_spec_in(const struct gang_queue_spec *from, struct gang_
         (r = array_in(s->weights, s->weight_count, GANG_MAX_KINDS, "weights", error)) != GANG_OK ||
         (r = array_in(s->weight_kinds, s->weight_count, GANG_MAX_KINDS, "weight_kinds", error)) !=
             GANG_OK ||
-        (r = array_in(s->cells, s->cell_count, GANG_MAX_LEVELS + 1, "cells", error)) != GANG_OK)
+        (r = array_in(s->cells, s->cell_count, GANG_MAX_LEVELS + 1, "cells", error)) != GANG_OK ||
+        (r = array_in(s->partitions, s->partition_count, GANG_MAX_JOB_PARTITIONS, "partitions",
+                      error)) != GANG_OK)
         return r;
     return array_in(s->users, s->user_count, GANG__MAX_QUEUE_USERS, "users", error);
 }
@@ -198,6 +200,17 @@ static const struct gang_budget *lay_budgets(struct gang__block *b, const struct
     return s->budget_count ? to : NULL;
 }
 
+static const char *const *lay_partitions(struct gang__block *b, const struct gang_queue_spec *s)
+{
+    const char **to = gang__block_alloc(b, s->partition_count * sizeof(*to));
+    for (size_t i = 0; i < s->partition_count; i++) {
+        const char *name = gang__block_text(b, s->partitions[i]);
+        if (to)
+            to[i] = name;
+    }
+    return s->partition_count ? to : NULL;
+}
+
 /* All but the template. */
 static struct gang_queue_spec *lay_alone(struct gang__block *b, const struct gang_queue_spec *s)
 {
@@ -215,6 +228,7 @@ static struct gang_queue_spec *lay_alone(struct gang__block *b, const struct gan
     copy.cells = lay_cells(b, s);
     copy.users = lay_users(b, s);
     copy.budgets = lay_budgets(b, s);
+    copy.partitions = lay_partitions(b, s);
     copy.submit_acl = gang__block_text(b, s->submit_acl);
     copy.admin_acl = gang__block_text(b, s->admin_acl);
     copy.preempt_class = gang__block_text(b, s->preempt_class);

@@ -90,7 +90,10 @@ struct gang__queue {
     int32_t state;      /* its own */
     int32_t open_state; /* the strictest of its own and its ancestors' */
     int32_t order, child_order, block, preempt, policy; /* policy: inherited; 0: the cluster's */
-    bool surplus_evenly; /* its children divide the capacity beyond guarantees evenly */
+    bool surplus_evenly;   /* its children divide the capacity beyond guarantees evenly */
+    bool borrow_last;      /* GANG_PARTITION_BORROW_LAST, */
+    bool preempt_in_order; /* GANG_PARTITION_PREEMPT_IN_ORDER: of its own jobs */
+
     int64_t max_running, max_pending, max_running_per_user; /* GANG__NO_BOUND: none */
     int64_t default_time_limit_ns, max_time_limit_ns;       /* inherited; 0: none */
     int32_t backfill, backfill_order;                       /* inherited; never DEFAULT */

@@ -156,6 +156,8 @@ static void set_own(struct gang__queue *q)
     q->order = s->order;
     q->child_order = s->child_order;
     q->surplus_evenly = s->surplus == GANG_SURPLUS_EVENLY;
+    q->borrow_last = s->partition_borrow == GANG_PARTITION_BORROW_LAST;
+    q->preempt_in_order = s->partition_preempt == GANG_PARTITION_PREEMPT_IN_ORDER;
     q->block = s->block;
     q->preempt = s->preempt_mode;
     q->max_running = bound_of(s->max_running);

@@ -86,6 +86,7 @@ static bool same_queue_body(const struct gang_queue_spec *a, const struct gang_q
 {
     return same_quotas(a, b) && same_weights(a, b) && a->within == b->within &&
            a->reclaim == b->reclaim && same_cells(a, b) && same_budgets(a, b) && same_users(a, b) &&
+           gang__same_names(a->partitions, a->partition_count, b->partitions, b->partition_count) &&
            a->reserved0 == b->reserved0 && gang__fields_equal(&gang__queue_fields, a, b);
 }
 

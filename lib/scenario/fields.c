@@ -16,6 +16,10 @@ static const char *const child_order_names[] = {GANG__CHILD_ORDER_NAMES};
 static const struct gang__word_list child_order_words = GANG__WORD_LIST(child_order_names, 0);
 static const char *const surplus_names[] = {"by-weight", "evenly"};
 static const struct gang__word_list surplus_words = GANG__WORD_LIST(surplus_names, 0);
+static const char *const borrow_names[] = {"in-order", "last"};
+static const struct gang__word_list borrow_words = GANG__WORD_LIST(borrow_names, 0);
+static const char *const when_preempt_names[] = {"last", "in-order"};
+static const struct gang__word_list when_preempt_words = GANG__WORD_LIST(when_preempt_names, 0);
 static const char *const block_names[] = {"none", "strict"};
 static const struct gang__word_list block_words = GANG__WORD_LIST(block_names, 0);
 static const char *const preempt_names[] = {"requeue", "suspend", "cancel"};
@@ -64,6 +68,8 @@ static const struct gang__field queue_list[] = {
     WORD("order", QUEUE(order), order_words),
     WORD("child_order", QUEUE(child_order), child_order_words),
     WORD("surplus", QUEUE(surplus), surplus_words),
+    WORD("partition_borrow", QUEUE(partition_borrow), borrow_words),
+    WORD("partition_preempt", QUEUE(partition_preempt), when_preempt_words),
     WORD("block", QUEUE(block), block_words),
     WORD("preempt_mode", QUEUE(preempt_mode), preempt_words),
     WORD("backfill", QUEUE(backfill), backfill_words),

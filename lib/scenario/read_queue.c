@@ -66,7 +66,10 @@ static const char *const queue_keys[] = {"name",
                                          "priority_factor",
                                          "priority_favor_small",
                                          "budgets",
-                                         "surplus"};
+                                         "surplus",
+                                         "partitions",
+                                         "partition_borrow",
+                                         "partition_preempt"};
 
 /* The kind that a key of `guaranteed`, `limit`, `lending_limit` or `weight` names; NULL: none. */
 static const char *kind_of_key(const struct gang__reader *r, const char *key)
@@ -349,6 +352,9 @@ static gang_result read_body(struct gang__reader *r, const struct gang__json *at
     GANG__TRY(gang__read_list_member(r, at, &budget_list, NULL, &list, &queue->budget_count));
     queue->budgets = list;
     GANG__TRY(read_users(r, at, queue));
+    if (gang__json_get(at, "partitions", &member))
+        GANG__TRY(gang__read_names(r, &member, GANG_MAX_JOB_PARTITIONS, &queue->partitions,
+                                   &queue->partition_count));
     GANG__TRY(gang__fields_read(r, at, &gang__queue_fields, queue));
     if (!gang__json_get(at, "child", &member))
         return GANG_OK;

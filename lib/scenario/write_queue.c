@@ -183,6 +183,7 @@ static void write_queue_body(struct gang__writer *w, json_t *object,
     write_cells(w, object, queue);
     write_budgets(w, object, queue);
     write_users(w, object, queue);
+    gang__write_names(w, object, "partitions", queue->partitions, queue->partition_count);
     gang__fields_write(&w->maker, object, &gang__queue_fields, queue);
 }
 

@@ -171,6 +171,22 @@ START_TEST(a_word_out_of_range_is_refused)
     WORD(across, GANG_ACROSS_LOWER_CAPPED + 1);
     WORD(nonpreemptible, GANG_NONPREEMPTIBLE_LIMIT + 1);
     WORD(surplus, GANG_SURPLUS_EVENLY + 1);
+    WORD(partition_borrow, GANG_PARTITION_BORROW_LAST + 1);
+    WORD(partition_preempt, GANG_PARTITION_PREEMPT_IN_ORDER + 1);
+}
+END_TEST
+
+START_TEST(partitions_are_checked)
+{
+    static const char *const twice[] = {"a", "b", "a"}, *const nameless[] = {""};
+    REFUSED((s->partitions = twice, s->partition_count = 3), GANG_EINVAL, "queues[2].partitions[2]",
+            "twice");
+    REFUSED((s->partitions = nameless, s->partition_count = 1), GANG_EINVAL,
+            "queues[2].partitions[0]", NULL);
+    REFUSED((s->partitions = NULL, s->partition_count = 1), GANG_EINVAL, "queues[2].partitions",
+            NULL);
+    REFUSED((s->partitions = twice, s->partition_count = GANG_MAX_JOB_PARTITIONS + 1), GANG_ELIMIT,
+            "queues[2].partitions", NULL);
 }
 END_TEST
 
@@ -711,6 +727,7 @@ int main(void)
     tcase_add_test(refused, a_number_out_of_range_is_refused);
     tcase_add_test(refused, a_word_out_of_range_is_refused);
     tcase_add_test(refused, cells_and_users_are_checked);
+    tcase_add_test(refused, partitions_are_checked);
     tcase_add_test(refused, a_tree_that_is_none_is_refused);
     tcase_add_test(refused, a_path_has_at_most_32_queues);
     tcase_add_test(refused, structs_of_other_sizes_are_accepted_if_their_tail_is_zero);

@@ -232,6 +232,10 @@ START_TEST(policies_of_queues_are_read)
     ck_assert_int_eq(q->budgets[2].amount, 7);
     ck_assert_str_eq(q->budgets[3].kind, "nic");
     ck_assert_int_eq(q->surplus, GANG_SURPLUS_EVENLY);
+    ck_assert_uint_eq(q->partition_count, 1);
+    ck_assert_str_eq(q->partitions[0], "fast");
+    ck_assert_int_eq(q->partition_borrow, GANG_PARTITION_BORROW_LAST);
+    ck_assert_int_eq(q->partition_preempt, GANG_PARTITION_PREEMPT_IN_ORDER);
     ck_assert_int_eq(q->policy, GANG_POLICY_PACK);
     ck_assert_ptr_null(q->child->name);
     ck_assert_int_eq(q->child->limit[0].amount, 1000);

@@ -224,6 +224,8 @@ static const struct bad bad_texts[] = {
      "queues[0].budgets[0].amount"},
     {QUEUE("\"budgets\":[{\"kind\":\"gpu\",\"amount\":1,\"exhausted\":\"no\"}]"), GANG_EINVAL,
      "queues[0].budgets[0].exhausted"},
+    {QUEUE("\"partitions\":[1]"), GANG_EINVAL, "queues[0].partitions[0]"},
+    {QUEUE("\"partition_borrow\":true"), GANG_EINVAL, "queues[0].partition_borrow"},
     {QUEUE("\"surplus\":\"fairly\""), GANG_EINVAL, "queues[0].surplus"},
     {QUEUE("\"no_preemption\":1"), GANG_EINVAL, "queues[0].no_preemption"},
     {JOB("\"announced\":1"), GANG_EINVAL, "jobs[0].announced"},

@@ -178,6 +178,8 @@ static const struct gang_host_ops ops = {.size = sizeof(ops),
                                          .overrun = on_overrun,
                                          .reservation = on_reservation};
 
+static const char *const partitions[] = {"p0", "p1"};
+
 /* ---- events: chosen once, done to both ---- */
 
 #define BOTH(call)                                                               \
@@ -343,7 +345,6 @@ static void submit(void)
         group[0].gpu_memory_bytes = (4 + below(20)) * GIB;
     }
     group[0].gpu_model_count = group[0].gpu_models && group[0].gpu_milli ? 1 + index_below(2) : 0;
-    static const char *const partitions[] = {"p0", "p1"};
     group[0].partition = one_in(8) ? "p0" : NULL;
     job.partitions = partitions;
     job.partition_count = one_in(4) ? 2 : 0;
@@ -482,6 +483,10 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.plan_depth = one_in(2) ? 0 : 1 + below(4);
     q.child_order = (int32_t)below(4);
     q.surplus = (int32_t)below(2);
+    q.partition_borrow = (int32_t)below(2);
+    q.partition_preempt = (int32_t)below(2);
+    q.partitions = partitions;
+    q.partition_count = one_in(6) ? 1 + index_below(2) : 0;
     q.overrun = (int32_t)below(4);
     q.extend_ns = one_in(2) ? 6 * SECOND : 0;
     q.max_bypasses = one_in(4) ? 1 + below(4) : 0;

@@ -239,6 +239,100 @@ START_TEST(while_victims_stop_the_queues_count_that_partition_alone)
 }
 END_TEST
 
+/* Queue "x" is guaranteed 4 GPUs in "b" and none in "a". */
+static void set_rules(int32_t borrow, int32_t preempt)
+{
+    struct gang_quota of_x[2] = {gpus_in("a", 0), gpus_in("b", 4)};
+    struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    q[0].name = "x";
+    q[0].guaranteed = of_x;
+    q[0].guaranteed_count = 2;
+    q[0].partition_borrow = borrow;
+    q[0].partition_preempt = preempt;
+    q[1].name = "y";
+    host_queues(&h, q, 2);
+}
+
+START_TEST(a_queue_may_borrow_last)
+{
+    gang_job_id job[4];
+    set_rules(GANG_PARTITION_BORROW_LAST, GANG_PARTITION_PREEMPT_LAST);
+    for (int i = 0; i < 4; i++)
+        job[i] = submit("x", 1);
+    host_run(&h, 0);
+    ck_assert_int_eq(runs_in(job[0]), 1); /* inside the guarantee */
+    ck_assert_int_eq(runs_in(job[1]), 0); /* then in order */
+    ck_assert_int_eq(runs_in(job[2]), 0);
+    ck_assert_int_eq(runs_in(job[3]), 1);
+}
+END_TEST
+
+START_TEST(by_default_a_queue_borrows_in_order)
+{
+    set_rules(GANG_PARTITION_BORROW_IN_ORDER, GANG_PARTITION_PREEMPT_LAST);
+    gang_job_id job = submit("x", 1);
+    host_run(&h, 0);
+    ck_assert_int_eq(runs_in(job), 0);
+}
+END_TEST
+
+/* The whole of "a" runs a job of lower priority, and "b" is free. */
+static int urgent_runs_in(int32_t preempt)
+{
+    set_rules(GANG_PARTITION_BORROW_IN_ORDER, preempt);
+    submit_to("x", "a", 2, 0);
+    host_run(&h, 0);
+    struct gang_job_spec *spec = spec_in("x", 2, 2, GPUS);
+    spec->priority = 10;
+    gang_job_id urgent = host_submit(&h, spec);
+    host_run(&h, 0);
+    return runs_in(urgent);
+}
+
+START_TEST(a_queue_may_preempt_in_the_order_of_partitions)
+{
+    ck_assert_int_eq(urgent_runs_in(GANG_PARTITION_PREEMPT_IN_ORDER), 0);
+}
+END_TEST
+
+START_TEST(by_default_a_queue_preempts_last)
+{
+    ck_assert_int_eq(urgent_runs_in(GANG_PARTITION_PREEMPT_LAST), 1);
+}
+END_TEST
+
+START_TEST(jobs_have_the_partitions_of_their_queue)
+{
+    static const char *const b[] = {"b", "a"};
+    struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    struct gang_queue_spec child = GANG_QUEUE_SPEC_INIT;
+    q[0].name = "x";
+    q[0].partitions = b;
+    q[0].partition_count = 2;
+    q[1].name = "y";
+    child.partitions = b;
+    child.partition_count = 1;
+    child.reclaim = GANG_PREEMPT_NEVER;
+    q[1].child = &child;
+    host_queues(&h, q, 2);
+    gang_job_id plain = host_submit(&h, spec_in("x", 0, 2, GPUS));
+    host_run(&h, 0);
+    gang_job_id own = host_submit(&h, spec_in("x", 2, 1, GPUS));
+    gang_job_id next = host_submit(&h, spec_in("x", 0, 1, GPUS));
+    gang_job_id named = submit_to("x", "b", 1, 0);
+    gang_job_id made = host_submit(&h, spec_in("y.new", 0, 1, GPUS));
+    host_run(&h, 0);
+    ck_assert_int_eq(runs_in(plain), 1);
+    ck_assert_int_eq(runs_in(own), 0);
+    ck_assert_int_eq(runs_in(next), 0);
+    ck_assert_int_eq(runs_in(named), -1);
+    ck_assert_int_eq(runs_in(made), -1);
+    host_end_job(&h, plain);
+    ck_assert_int_eq(runs_in(named), 1);
+    ck_assert_int_eq(runs_in(made), 1);
+}
+END_TEST
+
 START_TEST(a_preempted_job_may_start_in_another_partition)
 {
     gang_job_id first = submit("x", 2), second = submit("x", 2);
@@ -355,7 +449,7 @@ START_TEST(bad_lists_are_refused)
     refused(job, GANG_EINVAL, "partitions");
     job->partitions = many;
     job->partition_count = GANG_MAX_JOB_PARTITIONS + 1;
-    refused(job, GANG_E2BIG, "partitions");
+    refused(job, GANG_ELIMIT, "partitions");
     job->partitions = twice;
     job->partition_count = 3;
     refused(job, GANG_EEXIST, "partitions[2]");
@@ -540,6 +634,8 @@ static void set_world(struct life *l)
             l->limit[i][p] = NODES * GPUS;
         q[i].guaranteed = guarantee[i];
         q[i].guaranteed_count = one_in(3) ? 0 : PARTITIONS;
+        q[i].partition_borrow = one_in(2);
+        q[i].partition_preempt = one_in(2);
     }
     host_queues(&h, q, 2);
 }
@@ -665,6 +761,11 @@ int main(void)
     tcase_add_test(tests, capacity_of_one_partition_wakes_a_job_at_the_limit_of_another);
     tcase_add_test(tests, a_guarantee_is_reclaimed_in_the_partition_that_has_it);
     tcase_add_test(tests, while_victims_stop_the_queues_count_that_partition_alone);
+    tcase_add_test(tests, a_queue_may_borrow_last);
+    tcase_add_test(tests, by_default_a_queue_borrows_in_order);
+    tcase_add_test(tests, a_queue_may_preempt_in_the_order_of_partitions);
+    tcase_add_test(tests, by_default_a_queue_preempts_last);
+    tcase_add_test(tests, jobs_have_the_partitions_of_their_queue);
     tcase_add_test(tests, a_preempted_job_may_start_in_another_partition);
     tcase_add_test(tests, a_job_grows_in_its_partition);
     tcase_add_test(tests, the_reasons_name_each_partition);

@@ -190,7 +190,7 @@ def test_jobs_try_the_flavors_of_their_queue_in_order() -> None:
     assert not converted.warnings
     scenario = converted.scenario
     train = job(scenario, "train")
-    assert train["partitions"] == ["new", "old"]
+    assert queue(scenario, "team")["partitions"] == ["new", "old"]
     scenario["jobs"] += [dict(train, name=name) for name in ("second", "third")]
     jobs = outcome(scenario)["jobs"]
     assert [jobs[name]["placement"][0]["node"] for name in ("train", "second")] == ["new", "old"]
@@ -200,8 +200,17 @@ def test_jobs_try_the_flavors_of_their_queue_in_order() -> None:
 def test_flavors_without_a_counterpart() -> None:
     assert "do not try flavors without labels" in texts(flavors(["new", "any"]))
     assert job(flavors(["new", "any"]).scenario, "train")["tasks"][0]["partition"] == "new"
-    found = texts(flavors(["new", "old"], flavorFungibility={"whenCanPreempt": "Preempt"}))
-    assert "flavorFungibility.whenCanPreempt: no counterpart: as TryNextFlavor" in found
+
+
+def test_flavor_fungibility() -> None:
+    def team(**rules: str) -> Any:
+        return queue(flavors(["new", "old"], flavorFungibility=rules).scenario, "team")
+    usual = team(whenCanBorrow="Borrow", whenCanPreempt="TryNextFlavor")
+    assert usual == team() and "partition_borrow" not in usual
+    other = team(whenCanBorrow="TryNextFlavor", whenCanPreempt="Preempt")
+    assert (other["partition_borrow"], other["partition_preempt"]) == ("last", "in-order")
+    newer = team(whenCanBorrow="MayStopSearch", whenCanPreempt="MayStopSearch")
+    assert "partition_borrow" not in newer and newer["partition_preempt"] == "in-order"
     with pytest.raises(ConvertError, match="whenCanBorrow: not one of"):
         flavors(["new", "old"], flavorFungibility={"whenCanBorrow": "Never"})
 

@@ -17,6 +17,10 @@ bool gang__within_limits(gang_sched *s, struct gang__gang *g, const struct gang_
  * or NULL: any. If not, the wait class of the gang is blocked. */
 bool gang__choose_tasks(gang_sched *s, struct gang__gang *g);
 
+/* The gang was tried and its wait class is BLOCKED: gangs are preempted for it at once, if it may
+ * preempt and the rules allow that. True: it started, or victims stop for it. */
+bool gang__preempt_here(gang_sched *s, struct gang__gang *g, struct gang__wait_class *wait_class);
+
 /* It is unknown how much capacity is free: the next run tries the gang again. */
 void gang__block_for_this_run(gang_sched *s, struct gang__gang *g, bool no_memory);
 

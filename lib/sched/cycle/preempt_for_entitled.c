@@ -95,6 +95,12 @@ static bool preempt(gang_sched *s, struct gang__gang *g, struct gang__wait_class
     return done;
 }
 
+bool gang__preempt_here(gang_sched *s, struct gang__gang *g, struct gang__wait_class *wait_class)
+{
+    return !s->opts.no_preemption && gang__preempt_may_help(s, wait_class, g) &&
+           preempt(s, g, wait_class);
+}
+
 void gang__preempt_in_order(gang_sched *s, struct gang__gang *g,
                             struct gang__wait_class *wait_class)
 {

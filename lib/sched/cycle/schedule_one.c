@@ -174,43 +174,88 @@ static gang_result try_start(gang_sched *s, struct gang__gang *g, gang_alloc_id 
     return r;
 }
 
-/* What blocked the gang in a partition. */
-struct blocked {
-    int32_t why;
+/* A gang is tried in its partitions one by one. */
+struct tries {
+    gang_sched *s;
+    struct gang__gang *g;
+    struct gang__wait_class *class;
+    gang_result result; /* GANG_ENOFIT: it is blocked, for this reason: */
+    int32_t why;        /* GANG_WAIT_*; GANG_WAIT_NOT_TRIED: no partition was tried yet */
     struct gang__queue_state *by;
     uint32_t dim;
+    bool planned;   /* in the first partition */
+    bool preempted; /* victims stop for it, or have stopped */
 };
 
-/* Allocate the gang in the first of its partitions that has a place for it. GANG_OK: its class is
- * that of the partition. GANG_ENOFIT: it is blocked, by the first reason that preemption helps
- * against, else by the first one. */
+static bool is_refused(gang_result r)
+{
+    return r == GANG_ENOFIT || r == GANG_ENEVER;
+}
+
+/* Try the gang in its i-th partition. Of several reasons, the first that preemption helps against
+ * is kept, else the first one. True: the tries are over; its class is that of the partition. */
+static bool try_in(struct tries *t, uint32_t i, gang_alloc_id *id)
+{
+    const struct gang__wait_class *class = t->class;
+    gang__partition_try(t->g, i);
+    t->result = try_start(t->s, t->g, id);
+    if (!is_refused(t->result))
+        return true;
+    t->planned = t->planned || t->g->calendar.plan;
+    if (t->why == GANG_WAIT_NOT_TRIED ||
+        (!gang__preempt_helps(t->why) && gang__preempt_helps(class->why))) {
+        t->why = class->why;
+        t->by = class->blocked_by;
+        t->dim = class->dim;
+    }
+    t->preempted = t->g->job->leaf->q->preempt_in_order && gang__preempt_here(t->s, t->g, t->class);
+    return t->preempted;
+}
+
+/* Would the leaf exceed its guarantee if the gang started in the i-th partition? */
+static bool borrows(const struct gang__gang *g, uint32_t i)
+{
+    const struct gang__queue_state *leaf = g->job->leaf;
+    const struct gang__request_class *in = g->waits_as->partition[i];
+    return !gang__usage_stays_within(leaf, leaf->guarantee, leaf->used, in->gang_take,
+                                     in->gang_take_count);
+}
+
+/* Try the partitions in order; those in which the leaf would borrow come last, if it says so. */
+static bool try_each(struct tries *t, gang_alloc_id *id)
+{
+    bool last = t->g->job->leaf->q->borrow_last;
+    for (int pass = 0; pass <= last; pass++)
+        for (uint32_t i = 0; i < t->g->waits_as->partition_count; i++)
+            if ((!last || borrows(t->g, i) == (pass > 0)) && try_in(t, i, id))
+                return true;
+    if (!t->planned || t->g->calendar.plan)
+        return false;
+    gang__partition_try(t->g, 0); /* a gang that is tried loses its plan: it gets it back */
+    t->result = try_start(t->s, t->g, id);
+    return !is_refused(t->result);
+}
+
+/* Allocate the gang in one of its partitions. GANG_OK: its class is that of the partition.
+ * GANG_ENOFIT: it is blocked, or victims stop for it. */
 static gang_result try_partitions(gang_sched *s, struct gang__gang *g, gang_alloc_id *id)
 {
-    struct gang__wait_class *class = g->order.wait_class;
-    struct blocked by = {GANG_WAIT_NOT_TRIED, NULL, 0};
-    gang_result r = GANG_ENOFIT;
-    bool planned = false;
-    for (uint32_t i = 0; i < g->waits_as->partition_count; i++) {
-        gang__partition_try(g, i);
-        r = try_start(s, g, id);
-        if (r != GANG_ENOFIT && r != GANG_ENEVER)
-            break;
-        planned = planned || g->calendar.plan; /* in the first one */
-        if (i == 0 || (!gang__preempt_helps(by.why) && gang__preempt_helps(class->why)))
-            by = (struct blocked){class->why, class->blocked_by, class->dim};
-    }
-    if (planned && !g->calendar.plan && (r == GANG_ENOFIT || r == GANG_ENEVER)) {
-        gang__partition_try(g, 0); /* a gang that is tried loses its plan: it gets it back */
-        r = try_start(s, g, id);
-    }
-    if (r == GANG_OK) { /* the next gang of the class is tried, too */
-        gang__order_unblock(s, class);
-        return r;
+    struct tries t = {.s = s,
+                      .g = g,
+                      .class = g->order.wait_class,
+                      .result = GANG_ENOFIT,
+                      .why = GANG_WAIT_NOT_TRIED};
+    bool over = try_each(&t, id);
+    if (t.preempted)
+        return GANG_ENOFIT;
+    if (over && t.result == GANG_OK) { /* the next gang of the class is tried, too */
+        gang__order_unblock(s, t.class);
+        return GANG_OK;
     }
     gang__partition_try_end(g);
-    if (r == GANG_ENOFIT || r == GANG_ENEVER)
-        gang__order_block(s, class, by.why, by.by, by.dim);
-    return r;
+    if (!over)
+        gang__order_block(s, t.class, t.why, t.by, t.dim);
+    return t.result;
 }
 
 static bool start_one(gang_sched *s, struct gang__gang *g)

@@ -76,6 +76,21 @@ static gang_result number_gangs(struct gang__submit *m, uint32_t *gang_of, struc
     return gang__submit_check_gangs(m->spec, m->gang_count, error);
 }
 
+/* Jobs that list no partitions have those of their leaf. */
+static void choose_partitions(struct gang__submit *m)
+{
+    const struct gang_queue_spec *leaf = m->q->spec;
+    m->partitions = m->spec->partitions;
+    m->partition_count = m->spec->partition_count;
+    if (m->made[0] && leaf->child)
+        leaf = leaf->child;
+    if (m->partition_count > 0 || m->spec->prefer_wait_ns > 0 ||
+        gang__submit_names_partitions(&m->spec->request))
+        return;
+    m->partitions = leaf->partitions;
+    m->partition_count = leaf->partition_count;
+}
+
 /* Find the leaf and the reservation, and count the jobs as arriving there. */
 static gang_result choose_leaf(struct gang__submit *m, int64_t count, struct gang_error *error)
 {
@@ -91,6 +106,8 @@ static gang_result choose_leaf(struct gang__submit *m, int64_t count, struct gan
         gang__queue_for(m->submit_view->queues, m->s->rules, &submitter, &m->q, m->made, error);
     if (r == GANG_OK)
         r = check_queue(m, &submitter, error);
+    if (r == GANG_OK)
+        choose_partitions(m);
     if (r == GANG_OK && j->reservation && j->reservation[0])
         r = gang__reserve_view_find(m->s, m->submit_view, m->q, j, &m->reserved, error);
     if (r == GANG_OK && !j->running) {

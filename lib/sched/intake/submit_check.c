@@ -11,14 +11,21 @@ gang_result gang__submit_error(struct gang_error *error, gang_result r, const ch
     return gang__error(error, r, path, "%s", text);
 }
 
+bool gang__submit_names_partitions(const struct gang_request_spec *q)
+{
+    bool all = true;
+    for (size_t i = 0; i < q->group_count && all; i++)
+        all = gang__submit_whole_group(q, i).partition != NULL;
+    return all;
+}
+
 gang_result gang__submit_check_partitions(const struct gang_job_spec *j, struct gang_error *error)
 {
     const char *const *names = j->partitions;
-    bool all_named = true;
     if (j->partition_count == 0)
         return GANG_OK;
     if (!names || j->partition_count > GANG_MAX_JOB_PARTITIONS)
-        return gang__submit_error(error, names ? GANG_E2BIG : GANG_EINVAL, "partitions",
+        return gang__submit_error(error, names ? GANG_ELIMIT : GANG_EINVAL, "partitions",
                                   names ? "too many" : "missing");
     if (j->prefer_wait_ns > 0)
         return gang__submit_error(error, GANG_ENOTSUP, "partitions", "with prefer_wait_ns");
@@ -32,13 +39,10 @@ gang_result gang__submit_check_partitions(const struct gang_job_spec *j, struct 
                            again ? "named twice" : "not a name");
         return gang__error_at(error, again ? GANG_EEXIST : GANG_EINVAL, "partitions[%zu]", i);
     }
-    for (size_t i = 0; i < j->request.group_count; i++) {
-        struct gang_group_spec g = gang__submit_whole_group(&j->request, i);
-        all_named = all_named && g.partition;
-    }
-    return all_named ? gang__submit_error(error, GANG_EINVAL, "partitions",
-                                          "each group names a partition itself")
-                     : GANG_OK;
+    return gang__submit_names_partitions(&j->request)
+               ? gang__submit_error(error, GANG_EINVAL, "partitions",
+                                    "each group names a partition itself")
+               : GANG_OK;
 }
 
 gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gang_error *error)

@@ -15,6 +15,8 @@ struct gang__submit {
     const struct gang__submit_view *submit_view;
     const struct gang__queue *q;  /* the leaf, or the queue below which it is made */
     gang_reservation_id reserved; /* that the jobs named */
+    const char *const *partitions; /* of the jobs, or those of the leaf */
+    size_t partition_count;
     bool counted;                 /* the submit view counts the jobs as arriving */
 };
 
@@ -24,6 +26,9 @@ gang_result gang__submit_error(struct gang_error *error, gang_result r, const ch
                                const char *text);
 
 gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gang_error *error);
+
+/* Does each group name a partition itself? */
+bool gang__submit_names_partitions(const struct gang_request_spec *q);
 
 gang_result gang__submit_check_partitions(const struct gang_job_spec *j, struct gang_error *error);
 

@@ -191,12 +191,12 @@ static gang_result join_partitions(const struct gang__submit *m,
 {
     struct gang__request_key key;
     gang_request *q;
-    size_t count = m->spec->partition_count;
+    size_t count = m->partition_count;
     gang_result r = gang_request_new(m->s->cluster, spec, &q, error);
     if (r != GANG_OK)
         return gang__error_at(error, r, "request");
     gang__request_key_make(&key, &m->s->mem, spec, false);
-    gang__request_key_add_partitions(&key, m->spec->partitions, count);
+    gang__request_key_add_partitions(&key, m->partitions, count);
     *text = gang__request_text_partitioned(&key, q, of, count);
     gang__request_key_free(&key);
     if (*text)
@@ -216,11 +216,11 @@ static gang_result make_partitioned(const struct gang__submit *m,
     struct gang_group_spec *groups = gang__zalloc(&m->s->mem, spec.group_count, sizeof(*groups));
     gang_result r = groups ? GANG_OK : gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     gang_result fits = GANG_ENEVER;
-    size_t count = m->spec->partition_count;
+    size_t count = m->partition_count;
     spec.groups = groups;
     spec.group_size = sizeof(*groups);
     for (size_t i = count; i-- > 0 && r == GANG_OK;) { /* the first one remains in `groups` */
-        set_partition(from, m->spec->partitions[i], groups);
+        set_partition(from, m->partitions[i], groups);
         r = make_request(m->s, m->q, &spec, false, &of[i], error);
         if (r == GANG_OK && fits != GANG_OK && !m->spec->running)
             fits = fits_ever(m->s, of[i]->q, error);
@@ -254,7 +254,7 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
         struct gang_request_spec spec = j->request;
         if (m->gang_count > 1)
             gang__submit_gang_request(j, m->gang_of, p, groups, &spec);
-        bool several = j->partition_count > 0;
+        bool several = m->partition_count > 0;
         r = several ? make_partitioned(m, &spec, &job->request_text[p], error)
                     : make_request(m->s, m->q, &spec, false, &job->request_text[p], error);
         if (r == GANG_OK && !j->running)

@@ -61,5 +61,5 @@ def convert(sources: Sequence[Source], report: Report) -> Part:
     def finish(merged: Json, _report: Report) -> None:
         kueue.nodes(merged)
         jobs.place(merged)
-        jobs.flavors(kueue.flavors_of)
+        jobs.flavors(kueue.only_flavor)
     return Part(scenario, [finish])

@@ -479,14 +479,12 @@ class _Jobs(Pods):
         if self.levels:
             self.scenario["levels"] = self.levels
 
-    def flavors(self, order: Dict[str, List[str]]) -> None:
-        """Let jobs try the flavors of their queue that have labels, in order."""
+    def flavors(self, only: Dict[str, str]) -> None:
+        """Let tasks request the flavor of their queue, if only one has labels."""
         for job in self.jobs:
-            flavors = order.get(job.get("queue", ""), [])
-            if len(flavors) > 1 and not all("partition" in task for task in job["tasks"]):
-                job["partitions"] = flavors
-            for task in job["tasks"] if len(flavors) == 1 else []:
-                task.setdefault("partition", flavors[0])
+            flavor = only.get(job.get("queue", ""))
+            for task in job["tasks"] if flavor else []:
+                task.setdefault("partition", flavor)
 
     def place(self, scenario: Json) -> None:
         """Put the jobs into their queues."""

@@ -13,15 +13,17 @@ ClusterQueue                                    a leaf of ``queues``
                                                 nominal
 ``lendingLimit``                                ``lending_limit``
 flavors with ``nodeLabels``, ResourceFlavor     ``partitions``, of nodes that have all these labels;
-                                                quotas are of ``KIND@FLAVOR``; jobs list those of
-                                                one resource group in order
+                                                quotas are of ``KIND@FLAVOR``; ``partitions`` of the
+                                                queue: those of one resource group in order
 ``preemption.withinClusterQueue`` (Never)       ``within``: never, lower, lower-or-newer
 ``preemption.reclaimWithinCohort`` (Never)      ``reclaim``: never, lower, any
 ``preemption.borrowWithinCohort``               ``across``: never, lower (LowerPriority), or
                                                 lower-capped with ``across_max_priority``
                                                 (``maxPriorityThreshold``); of its cohorts: lower
-``flavorFungibility``                           jobs borrow before they try the next flavor, and
-                                                preempt after all flavors; else a warning
+``flavorFungibility.whenCanBorrow``             ``partition_borrow``: in-order (Borrow,
+                                                MayStopSearch) or last (TryNextFlavor)
+``flavorFungibility.whenCanPreempt``            ``partition_preempt``: in-order (Preempt,
+                                                MayStopSearch) or last (TryNextFlavor)
 ``queueingStrategy``                            ``block``: strict (StrictFIFO) or none
 ``fairSharing.weight``                          ``weight``
 ``stopPolicy``                                  ``state: closed``
@@ -130,7 +132,7 @@ class _Kueue:
         self.scenario = scenario
         self.report = report
         self.flavors: Dict[str, Dict[str, str]] = {}
-        self.flavors_of: Dict[str, List[str]] = {}
+        self.only_flavor: Dict[str, str] = {}
         for at in flavors:
             self._flavor(at)
 
@@ -306,7 +308,12 @@ class _Kueue:
             if stop.value == "HoldAndDrain":
                 self.report.warn(stop.place, "what runs goes on")
         spec.get("namespaceSelector")
-        self.flavors_of[out["name"]] = self._order(spec, quota)
+        order = self._order(spec, quota)
+        if len(order) > 1:
+            out["partitions"] = order
+        elif order:
+            self.only_flavor[out["name"]] = order[0]
+        self._fungibility(spec.get("flavorFungibility"), out)
         for key in (
             "admissionChecks",
             "admissionChecksStrategy",
@@ -363,19 +370,20 @@ class _Kueue:
         if len(order) > MAX_PARTITIONS:
             self.report.warn(place, "jobs try the first %d flavors" % MAX_PARTITIONS)
             order = order[:MAX_PARTITIONS]
-        fungibility = spec.get("flavorFungibility")
-        for key, same, words in (
-            ("whenCanBorrow", ("Borrow", "MayStopSearch"), ("TryNextFlavor",)),
-            ("whenCanPreempt", ("TryNextFlavor",), ("Preempt", "MayStopSearch")),
-        ):
-            at = fungibility.get(key)
-            word = at.text(same[0])
-            if word not in same + words:
-                raise at.fail("not one of %s: %s" % (", ".join(same + words), quote(word)))
-            if word not in same and len(order) > 1:
-                self.report.warn(at.place, "no counterpart: as %s" % same[0])
-        fungibility.done()
         return order
+
+    def _fungibility(self, at: At, out: Json) -> None:
+        for key, member, words in (
+            ("whenCanBorrow", "partition_borrow", {"Borrow": "", "TryNextFlavor": "last"}),
+            ("whenCanPreempt", "partition_preempt", {"TryNextFlavor": "", "Preempt": "in-order"}),
+        ):
+            words["MayStopSearch"] = words.get("Borrow", "in-order")
+            word = at.get(key).text(next(iter(words)))
+            if word not in words:
+                raise at.get(key).fail("not one of %s: %s" % (", ".join(words), quote(word)))
+            if words[word]:
+                out[member] = words[word]
+        at.done()
 
     def _partitions(self, all_quotas: Sequence[_Quota]) -> None:
         used = sorted({f for quota in all_quotas for f in quota.flavors if self.flavors.get(f)})
