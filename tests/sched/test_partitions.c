@@ -188,6 +188,34 @@ START_TEST(capacity_of_one_partition_wakes_a_job_at_the_limit_of_another)
 }
 END_TEST
 
+START_TEST(a_starved_job_bars_others_in_each_of_its_partitions)
+{
+    struct gang_quota limit = gpus_in("a", 4);
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    gang_job_id small[6], large;
+    q.name = "x";
+    q.limit = &limit;
+    q.limit_count = 1;
+    q.max_bypasses = 2;
+    host_queues(&h, &q, 1);
+    submit_to("x", "a", 1, 0); /* so that "a" is at its limit */
+    small[0] = submit_to("x", "b", 1, 0);
+    host_run(&h, 0);
+    large = submit("x", 2);
+    host_run(&h, 0);
+    for (int i = 1; i < 6; i++)
+        small[i] = submit_to("x", "b", 1, 0);
+    host_run(&h, 0);
+    ck_assert_int_eq(runs_in(small[1]), 1);
+    host_end_job(&h, small[0]);
+    ck_assert_int_eq(runs_in(small[2]), 1);
+    host_end_job(&h, small[1]);
+    ck_assert_int_eq(runs_in(small[3]), -1); /* two have passed */
+    host_end_job(&h, small[2]);
+    ck_assert_int_eq(runs_in(large), 1);
+}
+END_TEST
+
 /* Queue "x" is guaranteed `a` and `b` GPUs there, "y" the rest. */
 static void set_guarantees(int64_t a, int64_t b)
 {
@@ -759,6 +787,7 @@ int main(void)
     tcase_add_test(tests, equal_jobs_fill_all_partitions_in_one_run);
     tcase_add_test(tests, a_limit_leads_to_the_next_partition);
     tcase_add_test(tests, capacity_of_one_partition_wakes_a_job_at_the_limit_of_another);
+    tcase_add_test(tests, a_starved_job_bars_others_in_each_of_its_partitions);
     tcase_add_test(tests, a_guarantee_is_reclaimed_in_the_partition_that_has_it);
     tcase_add_test(tests, while_victims_stop_the_queues_count_that_partition_alone);
     tcase_add_test(tests, a_queue_may_borrow_last);

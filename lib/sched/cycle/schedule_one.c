@@ -180,7 +180,7 @@ struct tries {
     struct gang__gang *g;
     struct gang__wait_class *class;
     gang_result result; /* GANG_ENOFIT: it is blocked, for this reason: */
-    int32_t why;        /* GANG_WAIT_*; GANG_WAIT_NOT_TRIED: no partition was tried yet */
+    int32_t why;        /* GANG_WAIT_*; 0: no partition was tried yet */
     struct gang__queue_state *by;
     uint32_t dim;
     bool planned;   /* in the first partition */
@@ -192,8 +192,19 @@ static bool is_refused(gang_result r)
     return r == GANG_ENOFIT || r == GANG_ENEVER;
 }
 
-/* Try the gang in its i-th partition. Of several reasons, the first that preemption helps against
- * is kept, else the first one. True: the tries are over; its class is that of the partition. */
+/* Of the reasons in several partitions, the first of the highest rank is kept: if a partition could
+ * not be tried, the next run tries it; if the gang waits for capacity in one of them, it bars and
+ * preempts others as a gang that does. */
+static int rank_of(int32_t why)
+{
+    return why == GANG_WAIT_NOT_TRIED  ? 4
+           : why == GANG_WAIT_CAPACITY ? 3
+           : why == GANG_WAIT_PLANNED  ? 2
+                                       : gang__preempt_helps(why);
+}
+
+/* Try the gang in its i-th partition. True: the tries are over; its class is that of the
+ * partition. */
 static bool try_in(struct tries *t, uint32_t i, gang_alloc_id *id)
 {
     const struct gang__wait_class *class = t->class;
@@ -202,8 +213,7 @@ static bool try_in(struct tries *t, uint32_t i, gang_alloc_id *id)
     if (!is_refused(t->result))
         return true;
     t->planned = t->planned || t->g->calendar.plan;
-    if (t->why == GANG_WAIT_NOT_TRIED ||
-        (!gang__preempt_helps(t->why) && gang__preempt_helps(class->why))) {
+    if (t->why == 0 || rank_of(class->why) > rank_of(t->why)) {
         t->why = class->why;
         t->by = class->blocked_by;
         t->dim = class->dim;
@@ -240,11 +250,7 @@ static bool try_each(struct tries *t, gang_alloc_id *id)
  * GANG_ENOFIT: it is blocked, or victims stop for it. */
 static gang_result try_partitions(gang_sched *s, struct gang__gang *g, gang_alloc_id *id)
 {
-    struct tries t = {.s = s,
-                      .g = g,
-                      .class = g->order.wait_class,
-                      .result = GANG_ENOFIT,
-                      .why = GANG_WAIT_NOT_TRIED};
+    struct tries t = {.s = s, .g = g, .class = g->order.wait_class, .result = GANG_ENOFIT};
     bool over = try_each(&t, id);
     if (t.preempted)
         return GANG_ENOFIT;
