@@ -777,6 +777,108 @@ START_TEST(random_lives_leave_no_place_unused)
 }
 END_TEST
 
+/* Gangs of several groups that grow, are preempted with a grace, suspended, planned, or share nodes
+ * in time: each stays in one of its partitions while it holds anything, and the audit after each run
+ * finds nothing. */
+static void set_wild_world(void)
+{
+    static struct gang_quota limit[2], guarantee[2];
+    struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    for (int i = 0; i < 2; i++) {
+        limit[i] = gpus_in(names[below(PARTITIONS)], 4 + below(5));
+        guarantee[i] = gpus_in(names[below(PARTITIONS)], below(5));
+        q[i].name = i ? "y" : "x";
+        q[i].limit = &limit[i];
+        q[i].limit_count = one_in(2);
+        q[i].guaranteed = &guarantee[i];
+        q[i].guaranteed_count = one_in(2);
+        q[i].grace_ns = one_in(2) ? 3 * (int64_t)HOST_SECOND : 0;
+        q[i].preempt_mode = one_in(2) ? GANG_PREEMPT_MODE_SUSPEND : GANG_PREEMPT_MODE_REQUEUE;
+        q[i].backfill = (int32_t)below(4);
+        q[i].plan_depth = below(3);
+        q[i].max_bypasses = one_in(3) ? 2 : 0;
+        q[i].partition_borrow = one_in(2);
+        q[i].partition_preempt = one_in(2);
+        if (one_in(4)) {
+            q[i].quantum_ns = 5 * (int64_t)HOST_SECOND;
+            q[i].backfill = GANG_BACKFILL_NONE;
+            q[i].preempt_mode = GANG_PREEMPT_MODE_REQUEUE;
+        }
+    }
+    host_queues(&h, q, 2);
+}
+
+static gang_job_id submit_wild(void)
+{
+    struct gang_group_spec g[2] = {group_of(1 + below(4), 1000, 1000 * below(3)),
+                                   group_of(1 + below(2), 2000, 1000 * below(2))};
+    size_t groups = one_in(3) ? 2 : 1;
+    for (size_t i = 0; i < groups; i++)
+        g[i].min = one_in(2) ? g[i].count : 1;
+    struct gang_job_spec job = host_job(g, groups);
+    if (groups == 2 && one_in(2)) { /* any of the tasks */
+        g[0].min = g[1].min = 0;
+        job.request.min = 1 + below(g[0].count + g[1].count);
+    }
+    job.queue = one_in(2) ? "x" : "y";
+    job.priority = below(3);
+    job.partitions = orders[index_below(4)];
+    job.partition_count = 1 + index_below(PARTITIONS);
+    job.time_limit_ns = one_in(3) ? 0 : (5 + below(60)) * (int64_t)HOST_SECOND;
+    job.preemptible = (int32_t)below(3);
+    job.loss = one_in(2) ? GANG_LOSS_RESTART : GANG_LOSS_REFILL;
+    job.max_restarts = 3;
+    gang_job_id id = GANG_ID_NONE; /* none of the partitions may have so much */
+    gang_result r = gang_job_submit(h.s, &job, &id, NULL);
+    ck_assert(r == GANG_OK || r == GANG_ENEVER);
+    return id;
+}
+
+static void disturb(gang_job_id id)
+{
+    if (!host_has(&h, id))
+        return;
+    if (host_tasks(&h, id) == 0 || one_in(4))
+        MUST(one_in(2) ? gang_job_hold(h.s, id) : gang_job_cancel(h.s, id));
+    else if (one_in(2))
+        host_report_all(&h, id, 0, one_in(2) ? GANG_TASK_SUCCEEDED : GANG_TASK_FAILED);
+    else
+        host_report(&h, id, 0, GANG_TASK_FAILED);
+}
+
+START_TEST(random_gangs_stay_in_one_partition)
+{
+    gang_job_id job[JOBS];
+    int jobs = 0;
+    chance_state = test_seed() + (uint64_t)_i;
+    add_nodes(2);
+    set_wild_world();
+    for (int step = 0; step < STEPS; step++) {
+        for (int64_t n = below(4); n > 0 && jobs < JOBS; n--)
+            job[jobs++] = submit_wild();
+        for (int64_t n = below(3); n > 0 && jobs > 0; n--)
+            disturb(job[index_below((size_t)jobs)]);
+        if (jobs > 0 && one_in(3)) {
+            gang_job_id id = job[index_below((size_t)jobs)];
+            if (host_has(&h, id))
+                MUST(gang_job_release(h.s, id));
+        }
+        h.lingers = one_in(2);
+        host_run(&h, HOST_SECOND);
+        for (int i = 0; i < jobs; i++) {
+            gang_alloc_id id = host_has(&h, job[i]) ? gang_job_alloc(h.s, job[i], 0) : GANG_ID_NONE;
+            const struct task_list *list = id == GANG_ID_NONE ? NULL : stage_tasks(&h.stage, id);
+            for (size_t t = 1; list && t < list->count; t++)
+                ck_assert_int_eq(partition_of_node(list->task[t].node),
+                                 partition_of_node(list->task[0].node));
+        }
+        if (one_in(25))
+            set_wild_world();
+        h.count = 0;
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("partitions");
@@ -807,6 +909,7 @@ int main(void)
     tcase_add_test(tests, a_forecast_tries_each_partition);
     tcase_add_test(tests, out_of_memory_is_no_loss);
     tcase_add_loop_test(tests, random_lives_leave_no_place_unused, 0, 10);
+    tcase_add_loop_test(tests, random_gangs_stay_in_one_partition, 0, 20);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

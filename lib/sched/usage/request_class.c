@@ -217,6 +217,8 @@ struct gang__request_class *gang__request_class_ref(gang_sched *s, struct gang__
 {
     struct gang__request_class *request_class = find(s, text);
     if (request_class) {
+        if (!gang__request_class_refresh(s, request_class)) /* old if no gang counts by it */
+            return NULL;
         request_class->refs++;
         gang__request_text_unref(&s->mem, text);
         return request_class;
