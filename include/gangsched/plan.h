@@ -14,6 +14,12 @@
  *     group of 4 tasks that request nothing, at most 1 a node, exclusive;
  *   - whole domains of the topology: a number of domains of a level ("2 racks"), or one by name;
  *   - nodes by name.
+ * Processors, memory, GPUs, kinds of the site and instances of device profiles (MIG) are reserved
+ * alike. Of a profile as many instances are kept as are reserved, wherever the instances of other
+ * profiles lie; so some that would just fit may have to wait. A member takes from its reservation
+ * what that names, and other kinds and profiles like a job outside. All reservations together name
+ * at most 16 kinds of the site and profiles, a profile counting twice (GANG_ELIMIT).
+ *
  * The window [arrival_ns, deadline_ns], or exactly start_ns, says when; all of the reservation lies
  * in the window. With period_ns it recurs, and each time is an *instance*. For a calendar with
  * holidays the host adds each date as a reservation of its own.
@@ -95,9 +101,10 @@ struct gang_reservation_stage {
     size_t size;         /**< sizeof(struct gang_reservation_stage) */
     int64_t duration_ns; /**< 0: the duration of the reservation */
     /** Tasks of each group: `count` of them in all. The library reads count, cpu_milli,
-     *  memory_bytes, gpu_milli, gpu_devices; for the choice of nodes labels, where, partition,
-     *  gpu_models; max_per_node; and `same`, in the only group of a single stage. Other
-     *  constraints are refused (GANG_ENOTSUP); preferences are ignored. */
+     *  memory_bytes, gpu_milli, gpu_devices, profile, and amounts of kinds that nodes have; for the
+     *  choice of nodes labels, where, partition, gpu_models; max_per_node; and `same`, in the only
+     *  group of a single stage. Other constraints, and amounts of pools of the whole cluster, are
+     *  refused (GANG_ENOTSUP); preferences are ignored. */
     const struct gang_group_spec *groups;
     size_t group_size; /**< sizeof(struct gang_group_spec) */
     size_t group_count;

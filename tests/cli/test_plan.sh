@@ -79,6 +79,20 @@ check times_are_of_the_moment says 'case moment: the next 2 min 30 s, by node
     job              queue                  nodes         from        until
   a runs             q            running       1            -    1 min 0 s
   b res              -            reserved      1   1 min 40 s   2 min 30 s' --width 73 "$scratch/moment.json"
+# A kind of the site is reserved: a job that would still use it waits, one that leaves it starts.
+cat >"$scratch/kinds.json" <<'END'
+{"id":"kinds","kinds":[{"name":"fpga"}],"nodes":[{"name":"n1","cpus":8,"amounts":{"fpga":4}}],
+ "queues":[{"name":"q"}],
+ "reservations":[{"name":"res","start_s":100,"duration_s":50,
+                  "stages":[{"tasks":[{"cpu":1,"amounts":{"fpga":3}}]}]}],
+ "jobs":[{"name":"long","queue":"q","time_limit_s":200,"tasks":[{"cpu":1,"amounts":{"fpga":2}}]},
+         {"name":"one","queue":"q","time_limit_s":200,"tasks":[{"cpu":1,"amounts":{"fpga":1}}]}]}
+END
+check kinds_are_reserved says 'case kinds: the next 3 min 20 s, by node
+  n1           |aaaaaaaaaaaaaaaaaaaaaaaaaaaa++++++++++++++aaaaaaaaaaaaaa|
+    job              queue                  nodes         from        until
+  a one              q            running       1          0 s   3 min 20 s
+  b res              -            reserved      1   1 min 40 s   2 min 30 s' --width 73 "$scratch/kinds.json"
 # The same without run times, also after several passes.
 cat >"$scratch/untold.json" <<'END'
 {"id":"untold","rounds":3,"nodes":[{"name":"n1","cpus":8,"gpus":4},{"name":"n2","cpus":8,"gpus":4}],

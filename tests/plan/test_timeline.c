@@ -47,7 +47,7 @@ static void fixture_free(struct fixture *d)
 static uint32_t occupy(struct fixture *d, uint32_t first, uint32_t nodes, int64_t gpus,
                        int64_t start, int64_t end)
 {
-    struct gang__time_group one = {1, {8 * gpus, 64 * gpus, gpus}, 0};
+    struct gang__time_group one = {1, {8 * gpus, 64 * gpus, gpus}, 0, {0}};
     struct gang__time_place place[64];
     struct gang__occupation o = {start, end, &one, 1, place, nodes, 0, gpus == GPUS};
     uint32_t id;
@@ -61,7 +61,7 @@ static uint32_t occupy(struct fixture *d, uint32_t first, uint32_t nodes, int64_
 static int64_t start_of(struct fixture *d, int64_t tasks, int64_t gpus, int64_t from,
                         int64_t duration, const uint64_t *nodes)
 {
-    struct gang__time_group one = {tasks, {8 * gpus, 64 * gpus, gpus}, 0};
+    struct gang__time_group one = {tasks, {8 * gpus, 64 * gpus, gpus}, 0, {0}};
     struct gang__time_request request = {&one, 1, duration, nodes, gpus == GPUS, NULL, NULL};
     gang_result r = gang__timeline_earliest(d->t, &request, from, &d->fit);
     ck_assert(r == GANG_OK || r == GANG_ENEVER);
@@ -155,7 +155,7 @@ END_TEST
 START_TEST(a_bound_on_tasks_a_node_spreads_them)
 {
     struct fixture *d = fixture_new(3, 0);
-    struct gang__time_group one = {4, {0, 0, 1}, 2};
+    struct gang__time_group one = {4, {0, 0, 1}, 2, {0}};
     struct gang__time_request request = {&one, 1, 10, NULL, false, NULL, NULL};
     MUST(gang__timeline_earliest(d->t, &request, 0, &d->fit));
     expect_nodes(d, 2, (uint32_t[]){0, 1});
@@ -171,7 +171,7 @@ END_TEST
 START_TEST(groups_of_a_gang_start_together)
 {
     struct fixture *d = fixture_new(2, 0);
-    struct gang__time_group group[2] = {{1, {0, 0, GPUS}, 0}, {3, {8, 0, 2}, 0}};
+    struct gang__time_group group[2] = {{1, {0, 0, GPUS}, 0, {0}}, {3, {8, 0, 2}, 0, {0}}};
     struct gang__time_request request = {group, 2, 10, NULL, false, NULL, NULL};
     occupy(d, 0, 1, 4, 0, 30);
     MUST(gang__timeline_earliest(d->t, &request, 0, &d->fit));
@@ -342,7 +342,7 @@ END_TEST
 START_TEST(wrong_occupations_are_refused)
 {
     struct fixture *d = fixture_new(2, 0);
-    struct gang__time_group one = {1, {0, 0, 1}, 0};
+    struct gang__time_group one = {1, {0, 0, 1}, 0, {0}};
     struct gang__time_place place[2] = {{0, 0, 1}, {1, 0, 1}};
     struct gang__occupation o = {10, 10, &one, 1, place, 2, 0, false};
     uint32_t id;
@@ -389,7 +389,7 @@ END_TEST
 START_TEST(wrong_asks_are_refused)
 {
     struct fixture *d = fixture_new(2, 0);
-    struct gang__time_group one = {1, {0, 0, 1}, 0};
+    struct gang__time_group one = {1, {0, 0, 1}, 0, {0}};
     struct gang__time_request request = {&one, 0, 10, NULL, false, NULL, NULL};
     ck_assert_int_eq(gang__timeline_earliest(d->t, &request, 0, &d->fit), GANG_EINVAL);
     request.group_count = 1;
@@ -413,7 +413,7 @@ START_TEST(each_allocation_may_fail)
     for (long n = 1;; n++) {
         struct fixture d = {0};
         struct gang__time_group group[3] = {
-            {2, {1, 1, 1}, 0}, {2, {1, 1, 2}, 0}, {1, {9, 9, 4}, 0}};
+            {2, {1, 1, 1}, 0, {0}}, {2, {1, 1, 2}, 0, {0}}, {1, {9, 9, 4}, 0, {0}}};
         struct gang__time_place place[3] = {{0, 0, 1}, {0, 1, 2}, {1, 2, 1}};
         struct gang__occupation o = {0, 10, group, 3, place, 3, 0, false};
         struct gang__time_request request = {group, 3, 5, NULL, false, NULL, NULL};
@@ -463,7 +463,7 @@ START_TEST(an_occupation_takes_a_kilobyte_and_sixteen_bytes_a_node_at_most)
     static struct gang__time_place place[NODES];
     size_t used = 0;
     struct gang_mem mem = {sizeof(mem), count_bytes, count_none, &used};
-    struct gang__time_group one = {1, {8, 64, 1}, 0};
+    struct gang__time_group one = {1, {8, 64, 1}, 0, {0}};
     struct gang__timeline *t;
     uint32_t id;
     for (int i = 0; i < NODES; i++)

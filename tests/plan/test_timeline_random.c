@@ -8,11 +8,16 @@
 
 enum { NODES = 6, OCCUPATIONS = 40, HORIZON = 60, PLACES = 12, GROUPS = 3 };
 
+/* In half of the worlds further kinds are counted by node. The last one guards the first one. */
+enum { MORE = 3, KINDS = GANG__FREE_KINDS + MORE };
+
+static const int guards[MORE] = {MORE - 1, -1, -1};
+
 struct rival {
     bool in;
     uint32_t id;
     int64_t start, end, pool;
-    int64_t amount[NODES][GANG__FREE_KINDS];
+    int64_t amount[NODES][KINDS];
     bool on[NODES], whole;
 };
 
@@ -21,27 +26,40 @@ struct world {
     struct gang__timeline *t;
     int64_t now, pool;
     uint32_t nodes, first; /* those below `first` are none */
-    int64_t capacity[NODES][GANG__FREE_KINDS];
+    int64_t capacity[NODES][GANG__FREE_KINDS], more[NODES][MORE];
+    bool counts_more;
     struct rival rival[OCCUPATIONS];
     struct gang__time_fit fit;
 };
 
 /* ---- the naive one ------------------------------------------------------------------------- */
 
+static int64_t capacity_of(const struct world *w, uint32_t node, int kind)
+{
+    return kind < GANG__FREE_KINDS ? w->capacity[node][kind]
+                                   : w->more[node][kind - GANG__FREE_KINDS];
+}
+
+static int64_t need_of(const struct gang__time_group *g, int kind)
+{
+    return kind < GANG__FREE_KINDS ? g->need[kind] : g->more[kind - GANG__FREE_KINDS];
+}
+
 /* The free amounts of a node at an instant; returns whether it is wholly free. */
 static bool free_of(const struct world *w, uint32_t node, int64_t at, int64_t *unused)
 {
     bool whole = true;
-    memcpy(unused, w->capacity[node], sizeof(w->capacity[node]));
+    for (int k = 0; k < KINDS; k++)
+        unused[k] = capacity_of(w, node, k);
     for (int i = 0; i < OCCUPATIONS; i++) {
         const struct rival *r = &w->rival[i];
         if (!r->in || !r->on[node] || r->start > at || r->end <= at)
             continue;
         whole = false;
-        for (int k = 0; k < GANG__FREE_KINDS; k++)
-            unused[k] -= r->whole ? w->capacity[node][k] : r->amount[node][k];
+        for (int k = 0; k < KINDS; k++)
+            unused[k] -= r->whole ? capacity_of(w, node, k) : r->amount[node][k];
     }
-    for (int k = 0; k < GANG__FREE_KINDS; k++)
+    for (int k = 0; k < KINDS; k++)
         unused[k] = unused[k] < 0 ? 0 : unused[k];
     return whole;
 }
@@ -51,7 +69,7 @@ static void free_in_all(const struct world *w, int64_t at, int64_t *unused)
     memset(unused, 0, GANG__FREE_DIMS * sizeof(unused[0]));
     unused[GANG__FREE_POOL] = w->pool;
     for (uint32_t n = w->first; n < w->nodes; n++) {
-        int64_t one[GANG__FREE_KINDS];
+        int64_t one[KINDS];
         unused[GANG__FREE_NODES] += free_of(w, n, at, one);
         for (int k = 0; k < GANG__FREE_KINDS; k++)
             unused[k] += one[k];
@@ -73,20 +91,30 @@ static bool free_during(const struct world *w, uint32_t node, int64_t start, int
 {
     bool whole = true;
     for (int64_t at = start; at < last_instant(start, duration); at++) {
-        int64_t one[GANG__FREE_KINDS];
+        int64_t one[KINDS];
         whole &= free_of(w, node, at, one);
-        for (int k = 0; k < GANG__FREE_KINDS; k++)
+        for (int k = 0; k < KINDS; k++)
             unused[k] = at == start || one[k] < unused[k] ? one[k] : unused[k];
     }
     return whole;
 }
 
-static int64_t go_in(const struct gang__time_group *g, const int64_t *unused)
+/* Does the first of the further kinds bind what needs so much of its guard? */
+static bool binds(const struct world *w, uint32_t node, int kind, int64_t need_of_guard,
+                  const int64_t *unused)
+{
+    return kind != GANG__FREE_KINDS || need_of_guard > 0 ||
+           unused[KINDS - 1] < capacity_of(w, node, KINDS - 1);
+}
+
+static int64_t go_in(const struct world *w, uint32_t node, const struct gang__time_group *g,
+                     const int64_t *unused)
 {
     int64_t tasks = 0;
     for (; tasks < g->count && (!g->max_per_node || tasks < g->max_per_node); tasks++)
-        for (int k = 0; k < GANG__FREE_KINDS; k++)
-            if ((tasks + 1) * g->need[k] > unused[k])
+        for (int k = 0; k < KINDS; k++)
+            if ((tasks + 1) * need_of(g, k) > (unused[k] > 0 ? unused[k] : 0) &&
+                binds(w, node, k, need_of(g, KINDS - 1), unused))
                 return tasks;
     return tasks;
 }
@@ -100,15 +128,15 @@ static size_t place_tasks(const struct world *w, const struct gang__time_request
     for (size_t g = 0; g < request->group_count; g++)
         left[g] = request->group[g].count;
     for (uint32_t n = w->first; n < w->nodes; n++) {
-        int64_t unused[GANG__FREE_KINDS];
+        int64_t unused[KINDS];
         bool whole = free_during(w, n, start, request->duration_ns, unused);
         if ((request->nodes && !(request->nodes[0] >> n & 1)) || (request->whole && !whole))
             continue;
         for (uint32_t g = 0; g < request->group_count; g++) {
-            int64_t tasks = go_in(&request->group[g], unused);
+            int64_t tasks = go_in(w, n, &request->group[g], unused);
             tasks = tasks < left[g] ? tasks : left[g];
-            for (int k = 0; k < GANG__FREE_KINDS; k++)
-                unused[k] -= tasks * request->group[g].need[k];
+            for (int k = 0; k < KINDS; k++)
+                unused[k] -= tasks * need_of(&request->group[g], k);
             left[g] -= tasks;
             if (tasks > 0)
                 place[count++] = (struct gang__time_place){n, g, tasks};
@@ -142,11 +170,19 @@ static int64_t some_end(int64_t start)
     return below(12) ? start + 1 + below(20) : GANG__NEVER;
 }
 
+static bool counts_more; /* does the world? */
+
 static void some_group(struct gang__time_group *g)
 {
     *g = (struct gang__time_group){.count = 1 + below(9)};
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         g->need[k] = below(4);
+    for (int k = 0; k < MORE && counts_more; k++)
+        g->more[k] = below(2) ? 0 : below(4);
+    if (g->more[MORE - 1] > 0 && g->more[0] == 0)
+        g->more[0] = 1;
+    if (counts_more && below(3) == 0) /* nothing else */
+        memset(g->need, 0, sizeof(g->need));
     g->max_per_node = below(3) ? 0 : 1 + below(3);
 }
 
@@ -176,8 +212,8 @@ static void rival_of(const struct gang__occupation *o, struct rival *r)
     for (size_t i = 0; i < o->place_count; i++) {
         const struct gang__time_place *p = &o->place[i];
         r->on[p->node] = true;
-        for (int k = 0; k < GANG__FREE_KINDS; k++)
-            r->amount[p->node][k] += p->tasks * o->group[p->group].need[k];
+        for (int k = 0; k < KINDS; k++)
+            r->amount[p->node][k] += p->tasks * need_of(&o->group[p->group], k);
     }
 }
 
@@ -218,7 +254,7 @@ static void change(struct world *w)
 
 static void compare_steps(struct world *w)
 {
-    int64_t at = below(HORIZON) - 3, until, is[GANG__FREE_DIMS], must[GANG__FREE_DIMS];
+    int64_t at = below(HORIZON) - 3, until, is[GANG__FREE_DIMS], must[GANG__FREE_DIMS + MORE];
     until = gang__timeline_sum_at(w->t, at, is);
     for (int64_t t = at; t < until && t < 2 * HORIZON; t++) {
         free_in_all(w, t, must);
@@ -271,11 +307,11 @@ static void compare_fits(struct world *w)
     bool fits = true;
     int64_t duration = o.end_ns == GANG__NEVER ? o.end_ns : o.end_ns - o.start_ns;
     for (uint32_t n = 0; n < w->nodes; n++) {
-        int64_t unused[GANG__FREE_KINDS];
+        int64_t unused[KINDS];
         bool whole = free_during(w, n, o.start_ns, duration, unused);
         fits &= !r.on[n] || !o.whole || whole;
-        for (int k = 0; k < GANG__FREE_KINDS && !o.whole; k++)
-            fits &= r.amount[n][k] <= unused[k];
+        for (int k = 0; k < KINDS && !o.whole; k++)
+            fits &= r.amount[n][k] <= unused[k] || !binds(w, n, k, r.amount[n][KINDS - 1], unused);
     }
     for (int64_t t = o.start_ns; t < last_instant(o.start_ns, duration); t++) {
         int64_t unused[GANG__FREE_DIMS];
@@ -459,6 +495,8 @@ static void compare_holds(struct world *w)
     struct gang__timeline *empty;
     some_question(&q);
     MUST(gang__timeline_new(&w->mem.mem, w->capacity[0], w->nodes, 0, w->now, &empty));
+    if (w->counts_more)
+        MUST(gang__timeline_count_more(empty, w->more[0], guards, MORE));
     gang__timeline_skip(empty, w->first);
     gang_result must = gang__timeline_earliest(empty, &q.request, w->now, &w->fit);
     test_assert(gang__timeline_fits_empty(w->t, &q.request, &w->fit) == must);
@@ -494,10 +532,18 @@ static void live(uint64_t seed, bool flat)
     for (uint32_t n = w.first; n < w.nodes; n++)
         for (int k = 0; k < GANG__FREE_KINDS; k++)
             w.capacity[n][k] = below(8);
+    w.counts_more = counts_more = below(2);
+    for (uint32_t n = w.first; n < w.nodes && counts_more; n++)
+        for (int k = 0; k < MORE; k++)
+            w.more[n][k] = below(8);
     for (bool made = false; !made;) {
         tempt(&w);
         made = gang__timeline_new(&w.mem.mem, w.capacity[0], w.nodes, w.pool, 0, &w.t) == GANG_OK;
         test_assert(made || (!w.t && w.mem.live == 0));
+    }
+    for (bool made = !counts_more; !made;) {
+        tempt(&w);
+        made = gang__timeline_count_more(w.t, w.more[0], guards, MORE) == GANG_OK;
     }
     w.mem.fail_at = 0;
     gang__timeline_skip(w.t, w.first);

@@ -8,33 +8,56 @@
 static struct host h;
 static const int64_t SECOND = HOST_SECOND;
 
-enum { JOBS = 600, RESERVATIONS = 200, STEPS = 250, WORLDS = 40 };
+enum { JOBS = 600, RESERVATIONS = 200, STEPS = 250, WORLDS = 40, FPGAS = 6 };
 
 static struct {
     gang_reservation_id id;
     char name[16];
     int64_t gpus;  /* that it asks for; 0: whole nodes, */
     int64_t nodes; /* so many */
+    int64_t fpgas; /* of a kind of the site */
     bool
         /* its nodes may be used by others: changed while it was on, FLEX, accepted in spite of
          * jobs */
         spared;
 } made[RESERVATIONS];
-static size_t made_count, honoured, whole, members, rows;
+static size_t made_count, honoured, whole, members, rows, with_fpgas;
 
 static gang_job_id job[JOBS];
+static int64_t fpgas_of[JOBS]; /* a task of the job takes so many */
 static size_t job_count, node_count;
 static gang_node_id node[8];
 static bool down[8];
 
 /* ---- the world ------------------------------------------------------------------------------- */
 
+/* Nodes of four GPUs and some FPGAs. */
+static void open_cluster(void)
+{
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    struct gang_host_ops ops = host_table();
+    const struct gang_amount some = {"fpga", FPGAS};
+    memset(&h, 0, sizeof(h));
+    stage_open(&h.stage, NULL, 0);
+    MUST(gang_kind_add(h.stage.w, "fpga", NULL, GANG_SCOPE_NODE, 0, NULL));
+    for (size_t i = 0; i < node_count; i++) {
+        char text[32];
+        snprintf(text, sizeof(text), "n%zu", i);
+        struct box box = {.name = text, .cpu = 8000, .memory = 64 * GIB, .gpus = 4};
+        box.amounts = &some;
+        box.amount_count = 1;
+        stage_add(&h.stage, &box);
+    }
+    opts.mem = &h.stage.mem.mem;
+    MUST(gang_sched_new(h.stage.c, &opts, &ops, &h, &h.s, NULL));
+}
+
 static void open_world(void)
 {
     struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
     static const char *const name[] = {"a", "b"};
     node_count = (size_t)(2 + below(6));
-    host_open(&h, node_count, 4);
+    open_cluster();
     for (int i = 0; i < 2; i++) {
         q[i].name = name[i];
         q[i].backfill = (int32_t)below(4);
@@ -82,6 +105,14 @@ static void submit(void)
     struct gang_job_spec *spec =
         host_spec(one_in(2) ? "a" : "b", tasks, one_in(4) ? 1 : tasks, below(3));
     gang_job_id id;
+    struct gang_amount amount = {"fpga", 1 + below(4)};
+    bool asks = one_in(3);
+    if (asks) {
+        struct gang_group_spec *g = (struct gang_group_spec *)(uintptr_t)spec->request.groups;
+        g->amounts = &amount;
+        g->amount_count = 1;
+        g->gpu_milli = one_in(2) ? 1000 : 0;
+    }
     spec->time_limit_ns = one_in(8) ? 0 : (1 + below(40)) * SECOND;
     if (one_in(4) && tasks > 1)
         spec->loss = GANG_LOSS_RESTART;
@@ -91,11 +122,13 @@ static void submit(void)
     if (r == GANG_ENOENT || r == GANG_EPERM || r == GANG_ENEVER)
         return;
     ck_assert_int_eq(r, GANG_OK);
+    fpgas_of[job_count] = asks ? amount.amount : 0;
     job[job_count++] = id;
 }
 
 static struct gang_reservation_stage stage;
 static struct gang_group_spec group;
+static struct gang_amount each; /* of its tasks */
 
 static struct gang_reservation_spec draw(void)
 {
@@ -110,6 +143,12 @@ static struct gang_reservation_spec draw(void)
         group = host_gpus(gang * (1 + below(3)), 1);
         stage.gang_size = one_in(2) ? gang : 0;
         stage.exclusive = 0;
+        each = (struct gang_amount){"fpga", 1 + below(4)};
+        if (one_in(2)) {
+            group.amounts = &each;
+            group.amount_count = 1;
+            group.gpu_milli = one_in(2) ? 1000 : 0;
+        }
     }
     stage.groups = &group;
     stage.group_count = 1;
@@ -137,7 +176,9 @@ static struct gang_reservation_spec draw(void)
 
 static void note(size_t at, const struct gang_reservation_spec *spec)
 {
-    made[at].gpus = stage.exclusive || stage.gang_size ? 0 : group.count;
+    bool together = !stage.exclusive && !stage.gang_size;
+    made[at].gpus = together && group.gpu_milli ? group.count : 0;
+    made[at].fpgas = together && group.amount_count ? group.count * each.amount : 0;
     made[at].nodes = stage.exclusive ? group.count : 0;
     made[at].spared = spec->flags & (GANG_RESERVATION_FLEX | GANG_RESERVATION_IGNORE_JOBS |
                                      GANG_RESERVATION_OVERLAP);
@@ -233,7 +274,8 @@ struct piece {
     gang_reservation_id id;
     const gang_node_id *nodes;
     size_t count;
-    int64_t gpus; /* free on them, or members' */
+    int64_t gpus, fpgas; /* free on them, or members' */
+    int64_t a_task;      /* FPGAs, of the member that is looked at */
     bool broken;
 };
 
@@ -250,6 +292,8 @@ static int32_t count_gpus(const struct gang_task *task, void *user)
     struct piece *p = user;
     if (has_node(p, task->node))
         p->gpus += task->gpu_count * task->gpu_share;
+    if (has_node(p, task->node))
+        p->fpgas += p->a_task;
     return 0;
 }
 
@@ -265,6 +309,8 @@ static int32_t check_holder(const struct gang_plan_item *item, void *user)
         return 0;
     if (item->reservation == p->id) {
         members++;
+        for (size_t i = 0; i < job_count; i++)
+            p->a_task = job[i] == item->id ? fpgas_of[i] : p->a_task;
         gang_alloc_id held = gang_job_alloc(h.s, item->id, item->gang);
         MUST(gang_alloc_each(h.stage.c, held, count_gpus, p));
     } else {
@@ -281,13 +327,17 @@ static bool was_told(gang_reservation_id id)
     return h.reserve_count >= sizeof(h.reserve) / sizeof(h.reserve[0]);
 }
 
+struct sum {
+    int64_t first, fpgas; /* nodes or GPUs; FPGAs */
+};
+
 /* Is the capacity of this piece free or its members'? A member that lost a node with it runs
  * outside. */
 static int32_t check_piece(const struct gang_plan_item *item, void *user)
 {
-    struct piece p = {item->id, item->nodes, item->node_count, 0, false};
+    struct piece p = {.id = item->id, .nodes = item->nodes, .count = item->node_count};
     const size_t at = find(item->id);
-    int64_t *sum = user;
+    struct sum *sum = user;
     if (item->start_ns > h.now_ns || item->end_ns <= h.now_ns || made[at].spared)
         return 0;
     for (size_t i = 0; i < item->node_count; i++) {
@@ -295,13 +345,15 @@ static int32_t check_piece(const struct gang_plan_item *item, void *user)
         MUST(gang_node_get(h.stage.c, item->nodes[i], &info));
         for (size_t k = 0; k < 4 && info.state == GANG_NODE_UP; k++)
             p.gpus += info.gpu_share_free[k];
+        p.fpgas += info.state == GANG_NODE_UP ? info.amount_free[GANG_KIND_SITE] : 0;
     }
     MUST(gang_plan_each(h.s, check_holder, &p));
     honoured++;
     if (made[at].nodes > 0 && !was_told(item->id))
         ck_assert_msg(!p.broken, "somebody is in the way of %s at %" PRId64, made[at].name,
                       h.now_ns / SECOND);
-    *sum += made[at].nodes > 0 ? (int64_t)item->node_count : p.gpus;
+    sum->first += made[at].nodes > 0 ? (int64_t)item->node_count : p.gpus;
+    sum->fpgas += p.fpgas;
     return 0;
 }
 
@@ -324,14 +376,16 @@ static void check_all(void)
     bool lost = some_lost();
     for (size_t i = 0; i < made_count; i++) {
         struct gang_reservation_info info = {.size = sizeof(info)};
-        int64_t sum = 0;
+        struct sum sum = {0, 0};
         if (gang_reservation_get(h.s, made[i].id, &info) != GANG_OK)
             continue;
         MUST(gang_reservation_pieces(h.s, made[i].id, check_piece, &sum));
         if (info.state != GANG_RESERVATION_ACTIVE || made[i].spared || lost)
             continue;
         whole++;
-        ck_assert_int_ge(sum, made[i].nodes > 0 ? made[i].nodes : made[i].gpus * 1000);
+        with_fpgas += made[i].fpgas > 0;
+        ck_assert_int_ge(sum.first, made[i].nodes > 0 ? made[i].nodes : made[i].gpus * 1000);
+        ck_assert_int_ge(sum.fpgas, made[i].fpgas);
     }
 }
 
@@ -402,6 +456,7 @@ START_TEST(accepted_reservations_are_honoured)
     }
     ck_assert_uint_gt(honoured, 100);
     ck_assert_uint_gt(whole, 100);
+    ck_assert_uint_gt(with_fpgas, 100);
     ck_assert_uint_gt(members, 10);
     ck_assert_uint_gt(rows, 10);
 }

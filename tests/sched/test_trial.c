@@ -43,7 +43,7 @@ static void fixture_close(struct fixture *f)
 /* All of a node, from start to end. */
 static struct gang__occupation whole(uint32_t node, int64_t start_ns, int64_t end_ns)
 {
-    static const struct gang__time_group group = {1, {GPUS, GPUS, GPUS}, 0};
+    static const struct gang__time_group group = {.count = 1, .need = {GPUS, GPUS, GPUS}};
     static struct gang__time_place place[NODES];
     place[node] = (struct gang__time_place){node, 0, 1};
     return (struct gang__occupation){start_ns, end_ns, &group, 1, &place[node], 1, 0, true};

@@ -57,10 +57,39 @@ static gang_result fill(struct gang__timeline *t, const int64_t *capacity)
     return GANG_OK;
 }
 
+gang_result gang__timeline_count_more(struct gang__timeline *t, const int64_t *capacity,
+                                      const int *guard, uint32_t kinds)
+{
+    size_t cells = (size_t)t->nodes * kinds;
+    assert(kinds >= 1 && kinds <= GANG__MORE_MAX && t->occupant_count == 0 && !t->more_kinds);
+    for (size_t i = 0; i < cells; i++)
+        if (capacity[i] < 0 || capacity[i] > GANG__AMOUNT_MAX)
+            return GANG_ERANGE;
+    int64_t *copy = gang__zalloc(&t->mem, cells + 1, sizeof(*copy));
+    int64_t *of_candidate = gang__zalloc(&t->mem, cells + 1, sizeof(*of_candidate));
+    if (!copy || !of_candidate) {
+        gang__release(&t->mem, copy);
+        gang__release(&t->mem, of_candidate);
+        return GANG_ENOMEM;
+    }
+    t->more_kinds = kinds;
+    t->more_capacity = copy;
+    t->more_of_candidate = of_candidate;
+    for (uint32_t k = 0; k < kinds; k++)
+        t->guard[k] = guard ? guard[k] : -1;
+    for (size_t i = 0; i < cells; i++) {
+        copy[i] = capacity[i];
+        t->max_more[i % kinds] =
+            capacity[i] > t->max_more[i % kinds] ? capacity[i] : t->max_more[i % kinds];
+    }
+    gang__timeline_skip(t, t->first);
+    return GANG_OK;
+}
+
 void gang__timeline_skip(struct gang__timeline *t, uint32_t first)
 {
     t->first = first;
-    t->flat = t->nodes - first <= 1;
+    t->flat = t->nodes - first <= 1 && !t->more_kinds; /* sums do not count further kinds */
     t->total[GANG__FREE_NODES] = t->nodes - first;
     memcpy(t->before, t->total, sizeof(t->total));
     gang__edges_init(t);
@@ -104,9 +133,10 @@ void gang__timeline_free(struct gang__timeline *t)
         t->chunks = chunk->next;
         gang__release(&t->mem, chunk);
     }
-    void *const block[] = {t->capacity,     t->node,         t->now,      t->candidate,
-                           t->candidate_of, t->is_candidate, t->occupant, t->free_id,
-                           t->active,       t->tasks,        t->stale,    t->is_stale};
+    void *const block[] = {
+        t->capacity,     t->node,     t->now,           t->candidate,        t->candidate_of,
+        t->is_candidate, t->occupant, t->free_id,       t->active,           t->tasks,
+        t->stale,        t->is_stale, t->more_capacity, t->more_of_candidate};
     for (size_t i = 0; i < sizeof(block) / sizeof(block[0]); i++)
         gang__release(&t->mem, block[i]);
     struct gang_mem mem = t->mem;
@@ -266,7 +296,7 @@ static bool fits_flat(struct gang__timeline *t, const struct gang__occupation *o
 
 bool gang__timeline_fits(struct gang__timeline *t, const struct gang__occupation *o)
 {
-    int64_t amount[GANG__FREE_KINDS], unused[GANG__FREE_KINDS], until;
+    int64_t amount[GANG__FREE_KINDS], unused[GANG__FREE_KINDS], more[GANG__MORE_MAX], until;
     int64_t pool[GANG__FREE_DIMS] = {[GANG__FREE_POOL] = o->pool};
     gang_result r = GANG_OK;
     if (t->flat)
@@ -285,6 +315,13 @@ bool gang__timeline_fits(struct gang__timeline *t, const struct gang__occupation
         gang__node_during(t, o->place[i].node, o->start_ns, o->end_ns, unused, &until);
         for (int k = 0; k < GANG__FREE_KINDS; k++)
             if (amount[k] > unused[k])
+                return false;
+        if (t->more_kinds)
+            gang__occupation_sum_more(t, o, i, more);
+        for (uint32_t k = 0; k < t->more_kinds; k++)
+            if (more[k] > t->more_during[k] &&
+                gang__more_binds(t, more, t->more_during, gang__more_capacity(t, o->place[i].node),
+                                 k))
                 return false;
     }
     return true;

@@ -44,6 +44,9 @@ enum {
     GANG__FREE_DIMS
 };
 
+/* Further kinds that a timeline counts by node (gang__timeline_count_more()), at most. */
+enum { GANG__MORE_MAX = 16 };
+
 struct gang__timeline;
 
 /* Tasks of one shape. */
@@ -51,6 +54,7 @@ struct gang__time_group {
     int64_t count;                  /* 1...INT32_MAX */
     int64_t need[GANG__FREE_KINDS]; /* of one task, >= 0 */
     int64_t max_per_node;           /* 0: no bound */
+    int64_t more[GANG__MORE_MAX];   /* of one task, of each further kind, >= 0 */
 };
 
 /* The greatest amount of a node; sums over all that a node has at a time stay below INT64_MAX. */
@@ -61,6 +65,8 @@ static inline bool gang__time_group_is_valid(const struct gang__time_group *g)
     bool valid = g->count >= 1 && g->count <= INT32_MAX && g->max_per_node >= 0;
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         valid = valid && g->need[k] >= 0 && g->need[k] <= GANG__AMOUNT_MAX;
+    for (int k = 0; k < GANG__MORE_MAX; k++)
+        valid = valid && g->more[k] >= 0 && g->more[k] <= GANG__AMOUNT_MAX;
     return valid;
 }
 
@@ -116,6 +122,17 @@ gang_result gang__timeline_new(const struct gang_mem *mem, const int64_t *capaci
 /* Excludes the nodes below `first`, which have no capacity, from a timeline just made. With at most
  * one node left sums answer all questions, and everything is faster. */
 void gang__timeline_skip(struct gang__timeline *t, uint32_t first);
+/* Counts further kinds by node, beside the three. Sums over all nodes do not count them, nor do
+ * those that read an instant. Before the first occupation is added, and before _skip().
+ *   kinds     1...GANG__MORE_MAX; a group says in `more` what a task needs of each
+ *   capacity  `kinds` of each node, 0...2^47; copied
+ *   guard     `kinds` of them; NULL: none has one. A kind with a guard (the number of another kind;
+ *             -1: none) may be exceeded on a node by groups that need nothing of the guard, while
+ *             nothing of the guard is taken there. So tasks that are only in the way of others are
+ *             no obstacle to each other. A group that needs some of a guard needs some of its kind.
+ * GANG_OK; GANG_ERANGE; GANG_ENOMEM: nothing changed. O(nodes * kinds). */
+gang_result gang__timeline_count_more(struct gang__timeline *t, const int64_t *capacity,
+                                      const int *guard, uint32_t kinds) GANG_MUST_CHECK;
 /* What a timeline was made with. The arrays are the timeline's. */
 struct gang__time_machine {
     const struct gang_mem *mem;

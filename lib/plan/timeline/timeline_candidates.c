@@ -14,22 +14,55 @@ static bool fits_some(const struct gang__time_search *s, const struct gang__time
 
 /* ---- candidates ---------------------------------------------------------------------------- */
 
-static void count_tasks(struct gang__time_search *s, const struct gang__candidate *c, int sign)
+/* What is free of the further kinds on a candidate. */
+static int64_t *more_of(const struct gang__timeline *t, uint32_t at)
+{
+    return t->more_of_candidate + (size_t)at * t->more_kinds;
+}
+
+static bool takes_some(const struct gang__time_search *s, const struct gang__candidate *c)
 {
     const struct gang__time_group *group = gang__groups_on(s->request, c->node);
+    if (!s->t->more_kinds)
+        return fits_some(s, group, c->unused);
     for (size_t i = 0; i < s->request->group_count; i++)
-        s->t->tasks[i] += sign * gang__tasks_in(&group[i], c->unused);
+        if (gang__tasks_in_more(s->t, &group[i], c->unused, s->t->more_during,
+                                gang__more_capacity(s->t, c->node)) > 0)
+            return true;
+    return false;
+}
+
+static void count_tasks(struct gang__time_search *s, uint32_t at, int sign)
+{
+    const struct gang__timeline *t = s->t;
+    const struct gang__candidate *c = &t->candidate[at];
+    const struct gang__time_group *group = gang__groups_on(s->request, c->node);
+    for (size_t i = 0; i < s->request->group_count; i++)
+        t->tasks[i] += sign * gang__tasks_in_more(t, &group[i], c->unused,
+                                                  t->more_kinds ? more_of(t, at) : NULL,
+                                                  gang__more_capacity(t, c->node));
 }
 
 static void drop_candidate(struct gang__time_search *s, uint32_t at)
 {
     struct gang__timeline *t = s->t;
     uint32_t node = t->candidate[at].node;
-    count_tasks(s, &t->candidate[at], -1);
+    count_tasks(s, at, -1);
     t->candidate[at] = t->candidate[--t->candidate_count];
+    if (t->more_kinds)
+        memcpy(more_of(t, at), more_of(t, t->candidate_count),
+               t->more_kinds * sizeof(*t->more_of_candidate));
     t->candidate_of[t->candidate[at].node] = at;
     t->candidate_of[node] = GANG__NONE;
     t->is_candidate[node / 64] &= ~(UINT64_C(1) << node % 64);
+}
+
+static void all_is_free(struct gang__timeline *t, struct gang__candidate *c)
+{
+    memcpy(c->unused, t->capacity[c->node], sizeof(c->unused));
+    if (t->more_kinds)
+        memcpy(t->more_during, gang__more_capacity(t, c->node),
+               t->more_kinds * sizeof(*t->more_during));
 }
 
 void gang__time_search_consider(struct gang__time_search *s, uint32_t node)
@@ -40,23 +73,25 @@ void gang__time_search_consider(struct gang__time_search *s, uint32_t node)
         return;
     if (s->empty) {
         c.until_ns = GANG__NEVER;
-        memcpy(c.unused, t->capacity[node], sizeof(c.unused));
+        all_is_free(t, &c);
     } else if (s->request->whole) {
         c.until_ns = gang__node_after(t, node, s->start_ns, s->level).reach_ns[s->level];
-        memcpy(c.unused, t->capacity[node], sizeof(c.unused));
+        all_is_free(t, &c);
     } else {
         gang__node_during(t, node, s->start_ns, s->end_ns, c.unused, &c.until_ns);
     }
     uint32_t at = t->candidate_of[node];
     if (at != GANG__NONE)
         drop_candidate(s, at);
-    if (c.until_ns < s->end_ns || !fits_some(s, gang__groups_on(s->request, node), c.unused))
+    if (c.until_ns < s->end_ns || !takes_some(s, &c))
         return;
     at = t->candidate_count++;
     t->candidate[at] = c;
+    if (t->more_kinds)
+        memcpy(more_of(t, at), t->more_during, t->more_kinds * sizeof(*t->more_during));
     t->candidate_of[node] = at;
     t->is_candidate[node / 64] |= UINT64_C(1) << node % 64;
-    count_tasks(s, &c, 1);
+    count_tasks(s, at, 1);
 }
 
 void gang__time_search_drop_expired(struct gang__time_search *s)
@@ -82,7 +117,7 @@ void gang__time_search_recount(struct gang__time_search *s)
 {
     memset(s->t->tasks, 0, s->request->group_count * sizeof(s->t->tasks[0]));
     for (uint32_t i = 0; i < s->t->candidate_count; i++)
-        count_tasks(s, &s->t->candidate[i], 1);
+        count_tasks(s, i, 1);
 }
 
 /* ---- what comes free ----------------------------------------------------------------------- */

@@ -18,12 +18,15 @@ static struct gang__occupant *occupant_copy(struct gang__timeline *t,
     for (uint32_t i = 0; i < o->stay_count; i++)
         if (o->stay[i].amount != GANG__AS_WHOLE && o->stay[i].amount >= amounts)
             amounts = o->stay[i].amount + 1;
-    struct gang__occupant *copy = gang__alloc(&t->mem, bytes + amounts * sizeof(o->amount[0]));
+    struct gang__occupant *copy = gang__alloc(&t->mem, bytes + amounts * gang__amount_bytes(t));
     if (!copy)
         return NULL;
     memcpy(copy, o, bytes);
     copy->amount = (void *)((char *)copy + bytes);
+    copy->more = (int64_t *)(void *)(copy->amount + amounts);
     memcpy((void *)copy->amount, (const void *)o->amount, amounts * sizeof(o->amount[0]));
+    if (t->more_kinds)
+        memcpy(copy->more, o->more, amounts * t->more_kinds * sizeof(*o->more));
     return copy;
 }
 
@@ -58,6 +61,13 @@ gang_result gang__timeline_copy(const struct gang_mem *mem, const struct gang__t
     if (r != GANG_OK)
         return r;
     struct gang__timeline *t = *copy;
+    if (from->more_kinds)
+        r = gang__timeline_count_more(t, from->more_capacity, from->guard, from->more_kinds);
+    if (r != GANG_OK) {
+        gang__timeline_free(t);
+        *copy = NULL;
+        return r;
+    }
     gang__timeline_skip(t, from->first);
     const struct gang__occupant **order = gang__zalloc(mem, end + 1, sizeof(*order));
     for (uint32_t i = 0; i < from->nodes; i++)

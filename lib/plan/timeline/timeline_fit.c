@@ -22,7 +22,7 @@ static gang_result sum_up(struct gang__time_search *s)
         const struct gang__time_group *g = &group[i];
         if (!gang__time_group_is_valid(g))
             return GANG_ERANGE;
-        int64_t on_one = gang__tasks_in(g, t->max_amount);
+        int64_t on_one = gang__tasks_in_more(t, g, t->max_amount, t->max_more, t->max_more);
         if (on_one == 0)
             return GANG_ENEVER;
         int64_t nodes = (g->count + on_one - 1) / on_one;
@@ -65,18 +65,24 @@ static gang_result add_place(struct gang__time_search *s, struct gang__time_fit 
 static gang_result fill_node(struct gang__time_search *s, struct gang__time_fit *fit, int64_t *left,
                              const struct gang__candidate *c)
 {
-    int64_t unused[GANG__FREE_KINDS];
+    int64_t unused[GANG__FREE_KINDS], more[GANG__MORE_MAX];
+    const struct gang__timeline *t = s->t;
     const struct gang__time_group *group = gang__groups_on(s->request, c->node);
     memcpy(unused, c->unused, sizeof(unused));
+    if (t->more_kinds)
+        memcpy(more, t->more_of_candidate + (size_t)(c - t->candidate) * t->more_kinds,
+               t->more_kinds * sizeof(*more));
     for (uint32_t i = 0; i < s->request->group_count; i++) {
         const struct gang__time_group *g = &group[i];
-        int64_t tasks = gang__tasks_in(g, unused);
+        int64_t tasks = gang__tasks_in_more(t, g, unused, more, gang__more_capacity(t, c->node));
         tasks = tasks < left[i] ? tasks : left[i];
         if (tasks == 0)
             continue;
         left[i] -= tasks;
         for (int k = 0; k < GANG__FREE_KINDS; k++)
             unused[k] -= tasks * g->need[k];
+        for (uint32_t k = 0; k < t->more_kinds; k++)
+            more[k] -= tasks * g->more[k];
         gang_result r = add_place(s, fit, c->node, i, tasks);
         if (r != GANG_OK)
             return r;
@@ -291,6 +297,8 @@ int64_t gang__timeline_capacity(const struct gang__timeline *t,
     int64_t tasks = 0;
     for (uint32_t node = t->first; node < t->nodes; node++)
         if (!request->nodes || request->nodes[node / 64] >> node % 64 & 1)
-            tasks += gang__tasks_in(&gang__groups_on(request, node)[group], t->capacity[node]);
+            tasks +=
+                gang__tasks_in_more(t, &gang__groups_on(request, node)[group], t->capacity[node],
+                                    gang__more_capacity(t, node), gang__more_capacity(t, node));
     return tasks;
 }

@@ -97,6 +97,7 @@ struct gang__occupant {
     uint64_t serial;    /* a later occupation has a larger one */
     uint32_t id, stay_count;
     int64_t (*amount)[GANG__FREE_KINDS];
+    int64_t *more; /* beside each amount, timeline.more_kinds of them */
     struct gang__stay stay[];
 };
 
@@ -119,6 +120,13 @@ struct gang__timeline {
     uint32_t first;         /* nodes below are none */
     int64_t (*capacity)[GANG__FREE_KINDS];
     int64_t max_amount[GANG__FREE_KINDS]; /* of any node */
+    uint32_t more_kinds;                  /* further kinds, which are counted by node only: */
+    int64_t *more_capacity;               /* more_kinds of each node */
+    int64_t *more_of_candidate;           /* the same, of each candidate: what is free of it */
+    int64_t max_more[GANG__MORE_MAX];     /* of any node */
+    int guard[GANG__MORE_MAX];            /* -1: none */
+    int64_t more_used[GANG__MORE_MAX];    /* of the walk under way */
+    int64_t more_during[GANG__MORE_MAX];  /* what gang__node_during() found free last */
     int main_kind;
     int64_t level[GANG__LEVELS];     /* how much of the main kind it takes */
     int64_t total[GANG__FREE_DIMS];  /* without any occupation */
@@ -149,7 +157,7 @@ struct gang__timeline {
     size_t free_id_cap, free_id_count;
     struct gang__active {
         int64_t end_ns;
-        const int64_t *amount;
+        const int64_t *amount, *more;
         struct gang__edge *end;
     } * active; /* of the walk under way */
     size_t active_cap;
@@ -172,6 +180,9 @@ static inline struct gang__edge *gang__edge_of(const struct gang__set_link *link
 /* Sums the places of one node from `at` on. Returns how many they are; 0: *r is an error. */
 size_t gang__occupation_sum(const struct gang__occupation *o, size_t at,
                             int64_t amount[GANG__FREE_KINDS], gang_result *r);
+/* The same of the further kinds, saturated; the places were found right. */
+void gang__occupation_sum_more(const struct gang__timeline *t, const struct gang__occupation *o,
+                               size_t at, int64_t more[GANG__MORE_MAX]);
 /* How many nodes, and how many different amounts in a row. */
 gang_result gang__occupation_measure(const struct gang__timeline *t,
                                      const struct gang__occupation *o, size_t *stays,
@@ -260,7 +271,7 @@ static inline bool gang__walk_is_whole(const struct gang__walk *w)
 struct gang__after_end gang__node_after(struct gang__timeline *t, uint32_t node, int64_t at_ns,
                                         int level);
 /* The amounts that a node has free all the time from start to end, and until when they stay
- * free. */
+ * free. Further kinds: timeline.more_during. */
 void gang__node_during(struct gang__timeline *t, uint32_t node, int64_t start_ns, int64_t end_ns,
                        int64_t unused[GANG__FREE_KINDS], int64_t *until_ns);
 /* Is nothing of it taken from start to end? */
@@ -276,11 +287,47 @@ typedef bool gang__after_may(const struct gang__after_end *after, const void *ct
 uint32_t gang__node_next(const struct gang__timeline *t, uint32_t from, gang__after_may *may,
                          const void *ctx);
 
+/* Bytes of an amount of an occupation, with those of the further kinds. */
+static inline size_t gang__amount_bytes(const struct gang__timeline *t)
+{
+    return (GANG__FREE_KINDS + (size_t)t->more_kinds) * sizeof(int64_t);
+}
+
 static inline const int64_t *gang__stay_amount(const struct gang__timeline *t,
                                                const struct gang__occupant *o,
                                                const struct gang__stay *s)
 {
     return s->amount == GANG__AS_WHOLE ? t->capacity[s->node] : o->amount[s->amount];
+}
+
+/* The capacity of a node of the further kinds; NULL: none is counted. */
+static inline const int64_t *gang__more_capacity(const struct gang__timeline *t, uint32_t node)
+{
+    return t->more_kinds ? t->more_capacity + (size_t)node * t->more_kinds : NULL;
+}
+
+/* Does what is free of a further kind bind what needs `need` of each? `has`: the capacity. */
+static inline bool gang__more_binds(const struct gang__timeline *t, const int64_t *need,
+                                    const int64_t *unused, const int64_t *has, uint32_t k)
+{
+    int guard = t->guard[k];
+    return guard < 0 || need[guard] > 0 || unused[guard] < has[guard];
+}
+
+/* Its amounts of the further kinds. */
+static inline const int64_t *gang__stay_more(const struct gang__timeline *t,
+                                             const struct gang__occupant *o,
+                                             const struct gang__stay *s)
+{
+    return s->amount == GANG__AS_WHOLE ? t->more_capacity + (size_t)s->node * t->more_kinds
+                                       : o->more + (size_t)s->amount * t->more_kinds;
+}
+
+static inline int64_t gang__walk_unused_more(const struct gang__walk *w, uint32_t node, uint32_t k)
+{
+    const struct gang__timeline *t = w->t;
+    int64_t has = t->more_capacity[(size_t)node * t->more_kinds + k];
+    return t->more_used[k] < has ? has - t->more_used[k] : 0;
 }
 
 static inline void gang__after_max(struct gang__after_end *to, const struct gang__after_end *by)

@@ -43,6 +43,8 @@ static void drop(struct gang__walk *w)
     while (w->active > 0 && first->end_ns <= w->from_ns) {
         for (int k = 0; k < GANG__FREE_KINDS; k++)
             w->used[k] -= first->amount[k];
+        for (uint32_t k = 0; k < w->t->more_kinds; k++)
+            w->t->more_used[k] -= first->more[k];
         take_first(w);
     }
 }
@@ -58,9 +60,12 @@ static void take(struct gang__walk *w)
             break;
         if (o->end_ns > w->from_ns) {
             const int64_t *amount = gang__stay_amount(t, o, s);
-            put(w, (struct gang__active){o->end_ns, amount, o->edge[GANG__ENDS]});
+            const int64_t *more = t->more_kinds ? gang__stay_more(t, o, s) : NULL;
+            put(w, (struct gang__active){o->end_ns, amount, more, o->edge[GANG__ENDS]});
             for (int k = 0; k < GANG__FREE_KINDS; k++)
                 w->used[k] += amount[k];
+            for (uint32_t k = 0; k < t->more_kinds; k++)
+                t->more_used[k] += more[k];
         }
         w->next_of = s->next_of;
         w->next_at = s->next_at;
@@ -90,6 +95,8 @@ void gang__walk_begin(struct gang__walk *w, struct gang__timeline *t, uint32_t n
                              .next_of = t->node[node].of,
                              .next_at = t->node[node].at,
                              .from_ns = at_ns};
+    if (t->more_kinds)
+        memset(t->more_used, 0, sizeof(t->more_used));
     take(w);
     look_ahead(w);
 }
@@ -137,10 +144,13 @@ struct gang__after_end gang__node_after(struct gang__timeline *t, uint32_t node,
     return after;
 }
 
-static bool is_less(const struct gang__walk *w, const int64_t *than)
+static bool is_less(const struct gang__walk *w, uint32_t node, const int64_t *than)
 {
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         if (gang__walk_unused(w, k) < than[k])
+            return true;
+    for (uint32_t k = 0; k < w->t->more_kinds; k++)
+        if (gang__walk_unused_more(w, node, k) < w->t->more_during[k])
             return true;
     return false;
 }
@@ -152,15 +162,21 @@ void gang__node_during(struct gang__timeline *t, uint32_t node, int64_t start_ns
     gang__walk_begin(&w, t, node, start_ns);
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         unused[k] = gang__walk_unused(&w, k);
+    for (uint32_t k = 0; k < t->more_kinds; k++)
+        t->more_during[k] = gang__walk_unused_more(&w, node, k);
     while (w.to_ns != GANG__NEVER) {
         gang__walk_on(&w);
-        if (w.from_ns >= end_ns && is_less(&w, unused)) {
+        if (w.from_ns >= end_ns && is_less(&w, node, unused)) {
             *until_ns = w.from_ns;
             return;
         }
         for (int k = 0; k < GANG__FREE_KINDS && w.from_ns < end_ns; k++) {
             int64_t now = gang__walk_unused(&w, k);
             unused[k] = now < unused[k] ? now : unused[k];
+        }
+        for (uint32_t k = 0; k < t->more_kinds && w.from_ns < end_ns; k++) {
+            int64_t now = gang__walk_unused_more(&w, node, k);
+            t->more_during[k] = now < t->more_during[k] ? now : t->more_during[k];
         }
     }
     *until_ns = GANG__NEVER;

@@ -29,12 +29,33 @@ size_t gang__occupation_sum(const struct gang__occupation *o, size_t at,
     return i - at;
 }
 
+void gang__occupation_sum_more(const struct gang__timeline *t, const struct gang__occupation *o,
+                               size_t at, int64_t more[GANG__MORE_MAX])
+{
+    memset(more, 0, GANG__MORE_MAX * sizeof(more[0]));
+    for (size_t i = at; i < o->place_count && o->place[i].node == o->place[at].node; i++) {
+        const struct gang__time_place *p = &o->place[i];
+        for (uint32_t k = 0; k < t->more_kinds && !o->whole; k++)
+            more[k] =
+                gang__add_sat(more[k], gang__mul_div(o->group[p->group].more[k], p->tasks, 1));
+    }
+}
+
+static bool more_is_valid(const struct gang__timeline *t, const int64_t *more)
+{
+    for (uint32_t k = 0; k < t->more_kinds; k++)
+        if (more[k] < 0 || more[k] > GANG__AMOUNT_MAX)
+            return false;
+    return true;
+}
+
 /* How many nodes, and how many different amounts, one after the other. */
 gang_result gang__occupation_measure(const struct gang__timeline *t,
                                      const struct gang__occupation *o, size_t *stays,
                                      size_t *amounts)
 {
     int64_t amount[GANG__FREE_KINDS], last[GANG__FREE_KINDS];
+    int64_t more[GANG__MORE_MAX] = {0}, last_more[GANG__MORE_MAX] = {0};
     gang_result r = GANG_OK;
     *stays = *amounts = 0;
     if (o->start_ns >= o->end_ns)
@@ -50,9 +71,17 @@ gang_result gang__occupation_measure(const struct gang__timeline *t,
             return r;
         if (t->node[o->place[i].node].count >= GANG__STAYS_MAX)
             return GANG_ELIMIT;
-        if (!o->whole && (!*amounts || memcmp(amount, last, sizeof(last)) != 0))
+        if (t->more_kinds) {
+            gang__occupation_sum_more(t, o, i, more);
+            if (!more_is_valid(t, more))
+                return GANG_ERANGE;
+        }
+        if (!o->whole && (!*amounts || memcmp(amount, last, sizeof(last)) != 0 ||
+                          (t->more_kinds && memcmp(more, last_more, sizeof(more)) != 0)))
             ++*amounts;
         memcpy(last, amount, sizeof(last));
+        if (t->more_kinds)
+            memcpy(last_more, more, sizeof(more));
     }
     return GANG_OK;
 }
@@ -81,10 +110,18 @@ static struct gang__occupant *occupant_alloc(struct gang__timeline *t, size_t st
     struct gang__occupant *o = t->vacant;
     if (!o || !is_small(stays, amounts))
         return gang__alloc(&t->mem, sizeof(*o) + stays * sizeof(o->stay[0]) +
-                                        amounts * sizeof(o->amount[0]));
+                                        amounts * gang__amount_bytes(t));
     t->vacant = o->next[0];
     t->vacant_count--;
     return o;
+}
+
+static bool differs(const struct gang__timeline *t, const struct gang__occupant *o, size_t at,
+                    const int64_t *amount, const int64_t *more)
+{
+    return memcmp(amount, o->amount[at], sizeof(o->amount[at])) != 0 ||
+           (t->more_kinds &&
+            memcmp(more, o->more + at * t->more_kinds, t->more_kinds * sizeof(*more)) != 0);
 }
 
 struct gang__occupant *gang__occupant_new(struct gang__timeline *t,
@@ -100,13 +137,21 @@ struct gang__occupant *gang__occupant_new(struct gang__timeline *t,
                                  .pool = spec->pool,
                                  .stay_count = (uint32_t)stays,
                                  .amount = (void *)((char *)o + bytes)};
-    int64_t amount[GANG__FREE_KINDS];
+    o->more = (int64_t *)(void *)(o->amount + amounts);
+    int64_t amount[GANG__FREE_KINDS], more[GANG__MORE_MAX];
     gang_result r = GANG_OK;
     uint32_t made = 0, s = 0;
     for (size_t i = 0, n; i < spec->place_count; i += n, s++) {
         n = gang__occupation_sum(spec, i, amount, &r);
-        if (!spec->whole && (!made || memcmp(amount, o->amount[made - 1], sizeof(amount)) != 0))
-            memcpy(o->amount[made++], amount, sizeof(amount));
+        if (t->more_kinds)
+            gang__occupation_sum_more(t, spec, i, more);
+        if (!spec->whole && (!made || differs(t, o, made - 1, amount, more))) {
+            memcpy(o->amount[made], amount, sizeof(amount));
+            if (t->more_kinds)
+                memcpy(o->more + (size_t)made * t->more_kinds, more,
+                       t->more_kinds * sizeof(more[0]));
+            made++;
+        }
         o->stay[s] = (struct gang__stay){GANG__NONE, GANG__NONE, spec->place[i].node,
                                          spec->whole ? GANG__AS_WHOLE : made - 1};
     }

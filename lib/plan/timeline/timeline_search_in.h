@@ -30,6 +30,21 @@ static inline int64_t gang__tasks_in(const struct gang__time_group *g, const int
     return tasks;
 }
 
+/* The same, and of the further kinds, of which the node has `has`. */
+static inline int64_t gang__tasks_in_more(const struct gang__timeline *t,
+                                          const struct gang__time_group *g, const int64_t *unused,
+                                          const int64_t *more, const int64_t *has)
+{
+    int64_t tasks = gang__tasks_in(g, unused);
+    for (uint32_t k = 0; k < t->more_kinds && tasks > 0; k++) {
+        int64_t left = more[k] > 0 ? more[k] : 0;
+        if (g->more[k] > 0 && left / g->more[k] < tasks &&
+            gang__more_binds(t, g->more, more, has, k))
+            tasks = left / g->more[k];
+    }
+    return tasks;
+}
+
 /* What the tasks of each group need on a node. */
 static inline const struct gang__time_group *
 gang__groups_on(const struct gang__time_request *request, uint32_t node)

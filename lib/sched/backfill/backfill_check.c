@@ -27,7 +27,8 @@ static int32_t subtract_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* Compare what is free now by the timeline with what gangs leave. */
+/* Compare what is free now by the timeline with what gangs leave. GPUs only while instances of
+ * profiles are not counted by themselves. */
 static gang_result check_free(gang_sched *s, struct gang_error *error)
 {
     static const char *const word[] = {"cpu", "memory", "gpu"};
@@ -55,7 +56,7 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
     }
     (void)gang__timeline_sum_at(cal->timeline, s->now_ns, unused);
     for (int k = 0; k < GANG__FREE_KINDS; k++)
-        if (unused[k] > left[k])
+        if (unused[k] > left[k] && !(k == GANG__FREE_GPU && cal->more.count > 0))
             return gang__error(error, GANG_EINVAL, "plan",
                                "the calendar has %lld of %s free, and the nodes have %lld",
                                (long long)unused[k], word[k], (long long)left[k]);

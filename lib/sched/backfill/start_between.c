@@ -40,7 +40,9 @@ static gang_result leaves_plans(gang_sched *s, const struct gang__gang *g,
     int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, g));
     if (!gang__calendar_lay_out(s, g, place, count, end_ns, &o))
         return GANG_ENOMEM;
-    return gang__timeline_fits(gang__calendar_timeline_of(s, g), &o) ? GANG_OK : GANG_ENOFIT;
+    bool fits = gang__timeline_fits(gang__calendar_timeline_of(s, g), &o) &&
+                gang__calendar_fits_beside(s, g, &o);
+    return fits ? GANG_OK : GANG_ENOFIT;
 }
 
 enum { MAX_MOVED = 16 }; /* so many plans at most move for a gang that starts */
@@ -110,7 +112,7 @@ static gang_result move_plans(gang_sched *s, const struct gang__gang *g,
         return GANG_ENOFIT;
     if (!gang__calendar_lay_out(s, g, place, count, end_ns, &o))
         return GANG_ENOMEM;
-    if (!fits_without_plans(s, g, &o))
+    if (!fits_without_plans(s, g, &o) || !gang__calendar_fits_beside(s, g, &o))
         return GANG_ENOFIT;
     size_t n = list_planned(s, g, list);
     gang__trial_begin(&t, s, gang__calendar_timeline_of(s, g));
@@ -141,14 +143,15 @@ static gang_result place_now(struct gang__where *w)
 }
 
 /* Adopt the places of the calendar, task by task. Only for a plain gang without affinity,
- * exclusive nodes, MIG or device models: amounts and nodes alone decide its fit. */
+ * exclusive nodes, device models, or a profile that is not counted: amounts and nodes alone decide
+ * its fit. */
 static gang_result adopt_exactly(gang_sched *s, struct gang__gang *g, gang_alloc_id *id)
 {
     struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(g);
     int64_t count = 0;
-    if (!q->plain || q->has_affinity || q->exclusive || q->group[0].profile ||
-        q->group[0].model_count)
+    if (!q->plain || q->has_affinity || q->exclusive || q->group[0].model_count ||
+        (q->group[0].profile && !gang__calendar_counts_instances(cal, &q->group[0])))
         return GANG_ENOFIT;
     for (size_t i = 0; i < cal->fit.count; i++)
         for (int64_t t = 0; t < cal->fit.place[i].tasks; t++) {
@@ -162,6 +165,11 @@ static gang_result adopt_exactly(gang_sched *s, struct gang__gang *g, gang_alloc
             p->node = node->id;
             p->any_devices = 1;
         }
+    if (cal->some_beside) { /* the calendar looked inside only */
+        gang_result r = leaves_plans(s, g, cal->exact, (size_t)count);
+        if (r != GANG_OK)
+            return r;
+    }
     return gang_alloc_adopt(s->worker, g->request_class->q, cal->exact, count, id, NULL);
 }
 

@@ -83,6 +83,25 @@ void gang__calendar_vacate(gang_sched *s, struct gang__gang *g)
         s->calendar->changes++;
     }
     g->calendar.occupies = 0;
+    if (g->calendar.beside)
+        gang__timeline_remove(s->calendar->timeline, g->calendar.beside - 1);
+    g->calendar.beside = 0;
+}
+
+/* What a gang inside a reservation takes outside. Its groups were laid out. False: out of memory. */
+static bool occupy_beside(gang_sched *s, struct gang__gang *g, const struct gang__occupation *o)
+{
+    struct gang__calendar *cal = s->calendar;
+    struct gang__occupation beside = *o;
+    uint32_t id;
+    if (!g->reserve.inside_of || !cal->some_beside)
+        return true;
+    beside.group = cal->beside;
+    beside.whole = false;
+    if (gang__timeline_add(cal->timeline, &beside, &id) != GANG_OK)
+        return false;
+    g->calendar.beside = id + 1;
+    return true;
 }
 
 void gang__calendar_forget(gang_sched *s, struct gang__gang *g)
@@ -114,12 +133,19 @@ bool gang__calendar_occupy(gang_sched *s, struct gang__gang *g, gang_alloc_id al
         return false;
     if (o.place_count == 0)
         return true;
-    if (g->reserve.inside_of && !s->source[GANG__SOURCE_RESERVE]->keeps(s, g, &o))
+    bool inside = g->reserve.inside_of != NULL;
+    if (inside && !s->source[GANG__SOURCE_RESERVE]->keeps(s, g, &o))
+        return false;
+    if (inside && !g->reserve.inside_of && /* all of it lies outside now */
+        !gang__calendar_lay_out_alloc(s, g, alloc, end_ns, &o))
         return false;
     if (gang__timeline_add(gang__calendar_timeline_of(s, g), &o, &id) != GANG_OK)
         return false;
     g->calendar.occupies = id + 1;
-    return true;
+    if (occupy_beside(s, g, &o))
+        return true;
+    gang__calendar_vacate(s, g);
+    return false;
 }
 
 static bool put_sources(gang_sched *s)
@@ -211,10 +237,11 @@ bool gang__calendar_reserve_slots(gang_sched *s, uint32_t end)
 enum { FIRST_SLOT = GANG__POOL + 1 }; /* no node ever has one below */
 
 /* A timeline of the nodes as they are, with what runs. */
-static bool make_timeline(gang_sched *s)
+bool gang__calendar_make_counting(gang_sched *s, const struct gang__more_list *list)
 {
     struct gang__calendar *cal = s->calendar;
     struct gang__timeline *timeline;
+    int64_t *more = NULL;
     uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1,
              states = gang__load(&s->cluster->nodes.states);
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
@@ -225,8 +252,16 @@ static bool make_timeline(gang_sched *s)
     take_capacity(cal, s->scratch, end);
     if (gang__timeline_new(&s->mem, cal->capacity, end, 0, s->now_ns, &timeline) != GANG_OK)
         return false;
+    if (!gang__calendar_take_more(s, list, timeline, end, &more)) {
+        gang__timeline_free(timeline);
+        return false;
+    }
     gang__timeline_skip(timeline, FIRST_SLOT);
     clear_all(s);
+    gang__calendar_forget_costs(s);
+    gang__release(&s->mem, cal->more_capacity);
+    cal->more_capacity = more;
+    cal->more = *list;
     cal->timeline = timeline;
     cal->end = end;
     cal->epoch = epoch;
@@ -250,7 +285,7 @@ bool gang__calendar_ready(gang_sched *s)
     if (!s->calendar)
         s->calendar = gang__zalloc(&s->mem, 1, sizeof(*s->calendar));
     struct gang__calendar *cal = s->calendar;
-    if (!cal || (!gang__calendar_current(s) && !make_timeline(s)))
+    if (!cal || (!gang__calendar_current(s) && !gang__calendar_make_counting(s, &cal->more)))
         return false;
     gang__timeline_advance(cal->timeline, s->now_ns);
     if (cal->config != s->config_count || cal->by_limit != gang__calendar_by_limit(s))
@@ -277,8 +312,10 @@ void gang__calendar_free(gang_sched *s)
     s->wake.starting = NULL;
     gang__time_fit_free(&cal->fit, &s->mem);
     gang__time_fit_free(&cal->other, &s->mem);
-    void *const scratch[] = {cal->group,    cal->place, cal->mask, cal->domain, cal->capacity,
-                             cal->group_of, cal->exact, cal->kind, cal->variant};
+    gang__calendar_forget_costs(s);
+    void *const scratch[] = {cal->group,    cal->place,         cal->mask,  cal->domain,
+                             cal->capacity, cal->group_of,      cal->exact, cal->kind,
+                             cal->variant,  cal->more_capacity, cal->beside};
     for (size_t i = 0; i < sizeof(scratch) / sizeof(scratch[0]); i++)
         gang__release(&s->mem, scratch[i]);
     gang__release(&s->mem, cal);

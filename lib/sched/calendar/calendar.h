@@ -16,9 +16,35 @@
 #ifndef GANG__SCHED_CALENDAR_H
 #define GANG__SCHED_CALENDAR_H
 
+#include "place/request/request.h"
 #include "plan/timeline/timeline.h"
 #include "sched/calendar/trial.h"
 #include "sched/record/state.h"
+
+/* A kind of the site, or instances of a device profile, that the timeline counts beside
+ * processors, memory and GPUs. */
+struct gang__more_kind {
+    int32_t kind; /* of the site; GANG__MORE_INSTANCES, GANG__MORE_GUARD */
+    char profile[GANG_MAX_NAME + 1];
+};
+
+enum {
+    GANG__MORE_INSTANCES = -1, /* of the profile, and what is in their way */
+    GANG__MORE_GUARD = -2      /* those that are held, planned or reserved */
+};
+
+/* What reservations name, each once; begin with count 0. */
+struct gang__more_list {
+    struct gang__more_kind kind[GANG__MORE_MAX];
+    uint32_t count;
+};
+
+/* What an instance of a profile takes at most of each kind that is counted. */
+struct gang__profile_cost {
+    struct gang__profile_cost *next;
+    int64_t cost[GANG__MORE_MAX];
+    char profile[];
+};
 
 struct gang__calendar {
     struct gang__timeline *timeline; /* NULL: it could not be made */
@@ -46,6 +72,14 @@ struct gang__calendar {
     size_t mask_cap, domain_cap;
     int64_t *capacity; /* GANG__FREE_KINDS of each slot */
     size_t capacity_cap;
+    /* What reservations name, and what each slot has of it (more_kinds.c): */
+    struct gang__more_list more;
+    int64_t *more_capacity;           /* more.count of each slot; NULL: none is counted */
+    struct gang__profile_cost *costs; /* those that were asked for since the timeline was made */
+    /* Scratch: what the groups laid out last take outside of the reservation they lie in. */
+    struct gang__time_group *beside;
+    size_t beside_cap;
+    bool some_beside; /* they take anything there */
     /* GPUs by memory, as gang__calendar_earliest() left it: see gang__time_request. */
     struct gang__time_group *variant;
     uint32_t *kind;
@@ -74,6 +108,8 @@ struct gang__calendar_source {
     struct gang__timeline *(*inside)(const struct gang__gang *g);
     int64_t (*until)(const struct gang__gang *g);
     bool (*keeps)(gang_sched *s, struct gang__gang *g, struct gang__occupation *o);
+    /* Of calendar.more, those that the occupation holds inside, as bits. */
+    uint32_t (*names)(const gang_sched *s, const struct gang__gang *g);
 };
 
 /* ---- calendar.c: what lies in the timeline -----------------------------------------------------
@@ -156,6 +192,31 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
 /* The same of its allocation. No places: it holds nothing that the timeline counts. */
 bool gang__calendar_lay_out_alloc(gang_sched *s, const struct gang__gang *g, gang_alloc_id alloc,
                                   int64_t end_ns, struct gang__occupation *o);
+
+/* ---- more_kinds.c: kinds of the site, and device profiles --------------------------------------
+ */
+
+/* Adds what the request takes of nodes. False: the list would be too long. */
+bool gang__more_list_add(struct gang__more_list *list, const gang_request *q);
+/* The guard of each kind, for gang__timeline_count_more(). */
+void gang__more_guards(const struct gang__more_list *list, int guard[GANG__MORE_MAX]);
+/* From now on the calendar counts what the list says: the timeline is made again if that changed.
+ * False: out of memory. */
+bool gang__calendar_count_more(gang_sched *s, const struct gang__more_list *list);
+/* What a task of the group takes of each kind that is counted. False: out of memory. */
+bool gang__calendar_more_of(gang_sched *s, const struct gang__group *g, int64_t *more);
+/* Of groups of the gang in calendar.group, what its reservation does not name moves to
+ * calendar.beside: the gang takes that outside. False: out of memory. */
+bool gang__calendar_split_groups(gang_sched *s, const struct gang__gang *g, size_t groups);
+/* Does what the gang would take outside fit there? `o`: what gang__calendar_lay_out() made. */
+bool gang__calendar_fits_beside(const gang_sched *s, const struct gang__gang *g,
+                                const struct gang__occupation *o);
+/* Are devices of a profile counted by instances? Then they are not counted as GPUs. */
+static inline bool gang__calendar_counts_instances(const struct gang__calendar *cal,
+                                                   const struct gang__group *g)
+{
+    return g->profile && cal->more.count > 0;
+}
 
 /* ---- memory_amounts.c: GPUs by memory ----------------------------------------------------------
  */

@@ -78,6 +78,8 @@ gang_result gang__calendar_earliest_on(gang_sched *s, const struct gang__gang *g
         !gang__grow(&s->mem, (void **)&cal->group_of, &cal->group_of_cap, q->group_count,
                     sizeof(*cal->group_of)))
         return GANG_ENOMEM;
+    if (!gang__calendar_split_groups(s, g, q->group_count))
+        return GANG_ENOMEM;
     request.group = cal->group; /* it may have grown */
     if (choosy)
         make_mask(s, q, open);

@@ -14,12 +14,18 @@
 enum { NO_SHARE = 0 };
 #define MORE_THAN_ANY (INT64_C(1) << 40) /* milli-GPUs: no node has so many */
 
-bool gang__calendar_group_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
+static bool is_like(const struct gang__time_group *a, const struct gang__time_group *b)
+{
+    return memcmp(a->need, b->need, sizeof(a->need)) == 0 &&
+           memcmp(a->more, b->more, sizeof(a->more)) == 0;
+}
+
+bool gang__calendar_group_like(gang_sched *s, const struct gang__time_group *like, size_t *count,
                                uint32_t *group)
 {
     struct gang__calendar *cal = s->calendar;
-    size_t bytes = GANG__FREE_KINDS * sizeof(*need), g = *count;
-    while (g > 0 && memcmp(cal->group[g - 1].need, need, bytes) != 0)
+    size_t g = *count;
+    while (g > 0 && !is_like(&cal->group[g - 1], like))
         g--;
     *group = g > 0 ? (uint32_t)(g - 1) : (uint32_t)*count;
     if (g > 0)
@@ -27,8 +33,9 @@ bool gang__calendar_group_like(gang_sched *s, const int64_t need[GANG__FREE_KIND
     if (!gang__grow(&s->mem, (void **)&cal->group, &cal->group_cap, *count + 1,
                     sizeof(*cal->group)))
         return false;
-    cal->group[*count] = (struct gang__time_group){1, {0, 0, 0}, 0};
-    memcpy(cal->group[(*count)++].need, need, bytes);
+    cal->group[*count] = *like;
+    cal->group[*count].count = 1;
+    cal->group[(*count)++].max_per_node = 0;
     return true;
 }
 
@@ -67,13 +74,12 @@ bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *gang,
     const gang_request *q = gang__gang_request(gang);
     *groups = q->group_count;
     for (size_t i = 0; i < count; i++) {
-        int64_t need[GANG__FREE_KINDS];
         uint32_t group = (uint32_t)place[i].group;
         const struct gang__group *g = &q->group[group];
-        memcpy(need, s->calendar->group[group].need, sizeof(need));
+        struct gang__time_group like = s->calendar->group[group];
         if (g->devices > 0 && g->share == 0)
-            need[GANG__FREE_GPU] = gpus_at(s, g, &place[i]);
-        if (!gang__calendar_group_like(s, need, groups, &group) ||
+            like.need[GANG__FREE_GPU] = gpus_at(s, g, &place[i]);
+        if (!gang__calendar_group_like(s, &like, groups, &group) ||
             !gang__calendar_add_place(s, place[i].node, group))
             return false;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Occupations: what tasks at given places take of the timeline, and what an allocation takes of it.
  *
- * The timeline counts processors, memory and GPUs. Kinds of the site and MIG profiles are left to
- * place, which decides when the gang starts. Of GPUs that are asked for by memory memory_amounts.c
- * knows more. */
+ * The timeline counts processors, memory and GPUs, and what reservations name of the kinds of the
+ * site and of device profiles (more_kinds.c). The other kinds and profiles are left to place, which
+ * decides when the gang starts. Of GPUs that are asked for by memory memory_amounts.c knows more. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,11 +27,13 @@ bool gang__calendar_set_groups(gang_sched *s, const gang_request *q)
         const struct gang__group *from = &q->group[group];
         struct gang__time_group *to = &cal->group[group];
         int64_t share = from->share ? from->share : 1;
-        *to = (struct gang__time_group){1, {0, 0, 0}, 0};
+        *to = (struct gang__time_group){.count = 1};
         to->need[GANG__FREE_CPU] = (int64_t)from->cpu;
         to->need[GANG__FREE_MEMORY] = (int64_t)from->pages * GANG_PAGE_BYTES;
         to->need[GANG__FREE_GPU] = from->profile ? 0 : share * (int64_t)from->devices;
         to->max_per_node = from->max_per_node < INT32_MAX ? from->max_per_node : 0;
+        if (cal->more.count > 0 && !gang__calendar_more_of(s, from, to->more))
+            return false;
     }
     return true;
 }
@@ -95,6 +97,8 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
     if (g->request_class->by_memory && !gang__calendar_lay_out_memory(s, g, place, count, &groups))
         return false;
     gang__calendar_merge_places(cal);
+    if (!gang__calendar_split_groups(s, g, groups))
+        return false;
     *o = occupation_of_scratch(cal, q, end_ns, s->now_ns);
     o->group_count = groups;
     return true;
@@ -104,6 +108,7 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
 
 struct holding {
     gang_sched *s;
+    const gang_request *q;
     uint32_t lent; /* GANG__TIMESHARE_*: parts that a column holds, not the allocation */
     bool failed;
     bool by_memory; /* tasks of one group may hold different shares */
@@ -115,7 +120,9 @@ static int32_t hold_share(struct holding *h, const struct gang_task *task,
                           const int64_t need[GANG__FREE_KINDS])
 {
     uint32_t group;
-    h->failed = h->failed || !gang__calendar_group_like(h->s, need, &h->groups, &group) ||
+    struct gang__time_group like = h->s->calendar->group[task->group];
+    memcpy(like.need, need, sizeof(like.need));
+    h->failed = h->failed || !gang__calendar_group_like(h->s, &like, &h->groups, &group) ||
                 !gang__calendar_add_place(h->s, task->node, group);
     return h->failed;
 }
@@ -123,11 +130,12 @@ static int32_t hold_share(struct holding *h, const struct gang_task *task,
 static int32_t hold_task(const struct gang_task *task, void *user)
 {
     struct holding *h = user;
+    bool no_gpus = h->lent & GANG__TIMESHARE_GPU ||
+                   gang__calendar_counts_instances(h->s->calendar, &h->q->group[task->group]);
     const int64_t need[GANG__FREE_KINDS] = {
         [GANG__FREE_CPU] = h->lent & GANG__TIMESHARE_CPU ? 0 : task->cpu_milli,
         [GANG__FREE_MEMORY] = task->memory_bytes,
-        [GANG__FREE_GPU] =
-            h->lent & GANG__TIMESHARE_GPU ? 0 : (int64_t)task->gpu_count * task->gpu_share};
+        [GANG__FREE_GPU] = no_gpus ? 0 : (int64_t)task->gpu_count * task->gpu_share};
     if (h->by_memory)
         return hold_share(h, task, need);
     memcpy(h->s->calendar->group[task->group].need, need, sizeof(need));
@@ -140,7 +148,7 @@ bool gang__calendar_lay_out_alloc(gang_sched *s, const struct gang__gang *g, gan
 {
     struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(g);
-    struct holding h = {s, 0, false, g->request_class->by_memory, q->group_count};
+    struct holding h = {s, q, 0, false, g->request_class->by_memory, q->group_count};
     cal->places = 0;
     memset(o, 0, sizeof(*o));
     if (alloc == GANG_ID_NONE)
@@ -154,6 +162,8 @@ bool gang__calendar_lay_out_alloc(gang_sched *s, const struct gang__gang *g, gan
     if (r != GANG_OK || cal->places == 0)
         return true;
     gang__calendar_merge_places(cal);
+    if (!gang__calendar_split_groups(s, g, h.groups))
+        return false;
     *o = occupation_of_scratch(cal, q, end_ns, s->now_ns);
     o->group_count = h.groups;
     return true;

@@ -5,6 +5,16 @@
 #include "sched/calendar/calendar.h"
 #include "sched/order/order.h"
 
+/* Does it ask for instances that are not counted as GPUs? */
+static bool has_instances(const gang_sched *s, const struct gang__gang *g)
+{
+    const gang_request *q = gang__gang_request(g);
+    for (uint32_t i = 0; s->calendar->more.count > 0 && i < q->group_count; i++)
+        if (gang__calendar_counts_instances(s->calendar, &q->group[i]))
+            return true;
+    return false;
+}
+
 /* The least that a gang takes of all nodes together. */
 static void sums_of(const gang_sched *s, const struct gang__gang *g, int64_t need[GANG__FREE_DIMS])
 {
@@ -24,6 +34,8 @@ static void sums_of(const gang_sched *s, const struct gang__gang *g, int64_t nee
                           ? g->request_class->gang_gpu
                           : t->amount;
     }
+    if (need[GANG__FREE_GPU] > 0 && has_instances(s, g))
+        need[GANG__FREE_GPU] = 0;
 }
 
 bool gang__calendar_fits_sums(const gang_sched *s, const struct gang__gang *g)

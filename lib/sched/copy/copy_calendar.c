@@ -59,6 +59,7 @@ static void copy_holdings(gang_sched *s, const gang_sched *from)
         for (uint32_t i = 0; i < job->gang_count; i++) {
             struct gang__gang *g = gang_as(s, &job->gang[i]);
             g->calendar.occupies = job->gang[i].calendar.occupies;
+            g->calendar.beside = job->gang[i].calendar.beside;
         }
     }
     for (const struct gang__gang *old = from->wake.holdings; old; old = old->wake.next) {
@@ -81,6 +82,14 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
         gang__timeline_copy(&s->mem, old->timeline, &cal->timeline) != GANG_OK)
         return false;
     memcpy(cal->capacity, old->capacity, numbers * sizeof(*cal->capacity));
+    cal->more = old->more;
+    numbers = (size_t)old->end * old->more.count;
+    cal->more_capacity =
+        old->more.count ? gang__zalloc(&s->mem, numbers + 1, sizeof(*cal->more_capacity)) : NULL;
+    if (cal->more_capacity)
+        memcpy(cal->more_capacity, old->more_capacity, numbers * sizeof(*cal->more_capacity));
+    else if (old->more.count)
+        return false;
     cal->end = old->end;
     cal->all_up = old->all_up;
     cal->plan_started = old->plan_started;

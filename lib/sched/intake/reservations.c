@@ -44,6 +44,8 @@ static gang_result prepare(gang_sched *s, const struct gang_reservation_spec *sp
             w = gang__error(error, GANG_EEXIST, "name", "there is one of this name");
     struct gang__reserve_owner *owner =
         w == GANG_OK ? gang__reserve_owner_get(s, (*r)->owner) : NULL;
+    if (w == GANG_OK && owner)
+        w = gang__reserve_count_kinds(s, *r, error);
     if (w == GANG_OK && (!owner || !gang__calendar_ready(s) || !gang__reserve_put_pieces(s)))
         w = out_of_memory(error);
     if (w == GANG_OK) {

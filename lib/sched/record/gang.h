@@ -10,6 +10,7 @@
  * timeline plus 1; 0: none. */
 struct gang__calendar_gang {
     uint32_t occupies; /* the occupation of its allocation, */
+    uint32_t beside;   /* of what it takes outside of its reservation, */
     uint32_t plan;     /* and of its planned start, */
     int64_t planned_ns;
     uint32_t *node; /* and the nodes that the plan counts on, ascending */

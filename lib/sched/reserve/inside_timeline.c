@@ -10,44 +10,69 @@
 
 /* ---- making it ------------------------------------------------------------------------------- */
 
+/* Amounts of each slot: GANG__FREE_KINDS, and calendar.more.count further ones. */
+struct amounts {
+    int64_t *of, *more;
+};
+
+static void raise_to(int64_t *amount, int64_t by, int64_t most)
+{
+    *amount = *amount + by < most ? *amount + by : most;
+}
+
 /* The reserved capacity of each node at a time, for the current instance. */
-static bool amounts_at(gang_sched *s, const struct gang__reserve *r, int64_t at_ns, int64_t *amount)
+static bool amounts_at(gang_sched *s, const struct gang__reserve *r, int64_t at_ns,
+                       const struct amounts *amount)
 {
     const struct gang__calendar *cal = s->calendar;
     struct gang__occupation o;
-    memset(amount, 0, (size_t)cal->end * GANG__FREE_KINDS * sizeof(*amount));
+    uint32_t more = cal->more.count;
+    memset(amount->of, 0, (size_t)cal->end * GANG__FREE_KINDS * sizeof(*amount->of));
+    memset(amount->more, 0, (size_t)cal->end * more * sizeof(*amount->more));
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next) {
         if (p->instance != r->current || p->start_ns > at_ns || p->end_ns <= at_ns)
             continue;
         if (!gang__reserve_lay_out(s, r, p, &o))
             return false;
-        for (size_t i = 0; i < o.place_count; i++)
-            for (int k = 0; k < GANG__FREE_KINDS; k++) {
-                size_t at = (size_t)o.place[i].node * GANG__FREE_KINDS + (size_t)k;
-                int64_t more = o.whole ? cal->capacity[at]
-                                       : o.group[o.place[i].group].need[k] * o.place[i].tasks;
-                amount[at] =
-                    amount[at] + more < cal->capacity[at] ? amount[at] + more : cal->capacity[at];
-            }
+        for (size_t i = 0; i < o.place_count; i++) {
+            const struct gang__time_place *at = &o.place[i];
+            const struct gang__time_group *g = &o.group[o.whole ? 0 : at->group];
+            size_t first = (size_t)at->node * GANG__FREE_KINDS;
+            for (size_t k = 0; k < GANG__FREE_KINDS; k++)
+                raise_to(&amount->of[first + k],
+                         o.whole ? cal->capacity[first + k] : g->need[k] * at->tasks,
+                         cal->capacity[first + k]);
+            first = (size_t)at->node * more;
+            for (size_t k = 0; k < more; k++)
+                raise_to(&amount->more[first + k],
+                         o.whole ? cal->more_capacity[first + k] : g->more[k] * at->tasks,
+                         cal->more_capacity[first + k]);
+        }
     }
     return true;
 }
 
 /* From one time to another, all capacity of its nodes except `amount` is taken. */
-static bool bar(gang_sched *s, struct gang__timeline *inside, const int64_t *most,
-                const int64_t *amount, int64_t from_ns, int64_t to_ns)
+static bool bar(gang_sched *s, struct gang__timeline *inside, const struct amounts *most,
+                const struct amounts *amount, int64_t from_ns, int64_t to_ns)
 {
+    uint32_t more = s->calendar->more.count;
     uint32_t end = s->calendar->end, n = 0, id;
     struct gang__time_group *group = gang__zalloc(&s->mem, end + 1, sizeof(*group));
     struct gang__time_place *place = gang__zalloc(&s->mem, end + 1, sizeof(*place));
     bool done = group && place;
     for (uint32_t slot = 0; slot < end && done; slot++) {
         bool some = false;
-        group[n] = (struct gang__time_group){1, {0, 0, 0}, 0};
+        group[n] = (struct gang__time_group){.count = 1};
         for (int k = 0; k < GANG__FREE_KINDS; k++) {
             size_t at = (size_t)slot * GANG__FREE_KINDS + (size_t)k;
-            group[n].need[k] = most[at] - (amount ? amount[at] : 0);
+            group[n].need[k] = most->of[at] - (amount ? amount->of[at] : 0);
             some = some || group[n].need[k] > 0;
+        }
+        for (uint32_t k = 0; k < more; k++) {
+            size_t at = (size_t)slot * more + k;
+            group[n].more[k] = most->more[at] - (amount ? amount->more[at] : 0);
+            some = some || group[n].more[k] > 0;
         }
         place[n] = (struct gang__time_place){slot, n, 1};
         n += some;
@@ -90,19 +115,25 @@ static size_t list_times(const struct gang__reserve *r, int64_t *time)
 
 /* Its nodes have the most that is reserved of them at any time; the rest is taken, all of it before
  * and after. */
-static bool make_inside(gang_sched *s, struct gang__reserve *r, int64_t *time, int64_t *most,
-                        int64_t *amount)
+static bool make_inside(gang_sched *s, struct gang__reserve *r, int64_t *time,
+                        const struct amounts *most, const struct amounts *amount)
 {
-    size_t n = list_times(r, time), cells = (size_t)s->calendar->end * GANG__FREE_KINDS;
+    size_t n = list_times(r, time), end = s->calendar->end;
+    uint32_t more = s->calendar->more.count;
     for (size_t i = 0; i + 1 < n; i++) {
         if (!amounts_at(s, r, time[i], amount))
             return false;
-        for (size_t k = 0; k < cells; k++)
-            most[k] = amount[k] > most[k] ? amount[k] : most[k];
+        for (size_t k = 0; k < end * GANG__FREE_KINDS; k++)
+            most->of[k] = amount->of[k] > most->of[k] ? amount->of[k] : most->of[k];
+        for (size_t k = 0; k < end * more; k++)
+            most->more[k] = amount->more[k] > most->more[k] ? amount->more[k] : most->more[k];
     }
-    if (gang__timeline_new(&s->mem, most, s->calendar->end, 0, s->now_ns, &r->inside) != GANG_OK)
+    if (gang__timeline_new(&s->mem, most->of, end, 0, s->now_ns, &r->inside) != GANG_OK)
         return false;
-    bool done = true;
+    int guard[GANG__MORE_MAX];
+    gang__more_guards(&s->calendar->more, guard);
+    bool done =
+        more == 0 || gang__timeline_count_more(r->inside, most->more, guard, more) == GANG_OK;
     for (size_t i = 0; i + 1 < n && done; i++)
         done = amounts_at(s, r, time[i], amount) &&
                bar(s, r->inside, most, amount, time[i], time[i + 1]);
@@ -115,7 +146,8 @@ static bool make_inside(gang_sched *s, struct gang__reserve *r, int64_t *time, i
 
 bool gang__reserve_open_inside(gang_sched *s, struct gang__reserve *r)
 {
-    size_t cells = (size_t)s->calendar->end * GANG__FREE_KINDS + 1;
+    size_t of = (size_t)s->calendar->end * GANG__FREE_KINDS;
+    size_t cells = of + (size_t)s->calendar->end * s->calendar->more.count + 1;
     if (r->inside) {
         gang__timeline_advance(r->inside, s->now_ns);
         return true;
@@ -123,7 +155,10 @@ bool gang__reserve_open_inside(gang_sched *s, struct gang__reserve *r)
     int64_t *time = gang__zalloc(&s->mem, list_times(r, NULL) + 1, sizeof(*time));
     int64_t *most = gang__zalloc(&s->mem, cells, sizeof(*most));
     int64_t *amount = gang__zalloc(&s->mem, cells, sizeof(*amount));
-    bool done = time && most && amount && make_inside(s, r, time, most, amount);
+    bool done = time && most && amount;
+    if (done)
+        done = make_inside(s, r, time, &(struct amounts){most, most + of},
+                           &(struct amounts){amount, amount + of});
     gang__release(&s->mem, time);
     gang__release(&s->mem, most);
     gang__release(&s->mem, amount);
@@ -252,4 +287,5 @@ const struct gang__calendar_source gang__reserve_source = {
     .renewed = gang__reserve_note_new_timeline,
     .inside = inside,
     .until = gang__reserve_inside_end,
-    .keeps = still_fits_inside};
+    .keeps = still_fits_inside,
+    .names = gang__reserve_names};

@@ -44,10 +44,13 @@ static int32_t keep_task(const struct gang_task *task, void *user)
                             sizeof(*cal->group)) ||
                 !gang__calendar_add_place(k->s, task->node, n);
     if (!k->failed)
-        cal->group[n] = (struct gang__time_group){
-            1,
-            {task->cpu_milli, task->memory_bytes, (int64_t)task->gpu_count * task->gpu_share},
-            0};
+        cal->group[n] =
+            (struct gang__time_group){.count = 1,
+                                      .need = {task->cpu_milli, task->memory_bytes,
+                                               (int64_t)task->gpu_count * task->gpu_share}};
+    if (!k->failed && stop->gang && cal->more.count > 0)
+        k->failed = !gang__calendar_more_of(
+            k->s, &gang__gang_request(stop->gang)->group[task->group], cal->group[n].more);
     return k->failed;
 }
 

@@ -59,7 +59,7 @@ bool gang__reserve_lay_out(gang_sched *s, const struct gang__reserve *r,
     if (!gang__grow(&s->mem, (void **)&cal->group, &cal->group_cap, 1, sizeof(*cal->group)))
         return false;
     if (!stage->q)
-        cal->group[0] = (struct gang__time_group){1, {0, 0, 0}, 0};
+        cal->group[0] = (struct gang__time_group){.count = 1};
     cal->places = 0;
     for (uint32_t i = 0; i < p->run_count; i++) {
         const struct gang__reserve_run *run = &p->run[i];

@@ -251,6 +251,11 @@ void gang__reserve_withdraw_from(struct gang__trial *t, const struct gang__reser
 /* All pieces are put into the timeline where they were. False: out of memory. */
 bool gang__reserve_put_pieces(gang_sched *s);
 
+/* From now on the calendar counts what reservations name of the kinds of the site and of device
+ * profiles, those of `more` with them. GANG_OK; GANG_ELIMIT: too many; GANG_ENOMEM. */
+gang_result gang__reserve_count_kinds(gang_sched *s, const struct gang__reserve *more,
+                                      struct gang_error *error);
+
 /* Its times changed: find when the next event is due. */
 void gang__reserve_schedule(gang_sched *s);
 

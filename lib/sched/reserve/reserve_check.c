@@ -47,6 +47,10 @@ static gang_result check_members(const gang_sched *s, struct gang_error *error)
                 return gang__error(error, GANG_EINVAL, "reservations",
                                    "job %llu is inside a reservation that does not exist",
                                    (unsigned long long)job->id);
+            if (g->calendar.beside && !g->reserve.inside_of)
+                return gang__error(error, GANG_EINVAL, "reservations",
+                                   "job %llu holds a kind beside a reservation, and is in none",
+                                   (unsigned long long)job->id);
             if (g->reserve.inside_of && !g->reserve.inside_of->inside &&
                 (g->calendar.occupies || g->calendar.plan))
                 return wrong(error, g->reserve.inside_of,

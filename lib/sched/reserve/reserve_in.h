@@ -27,6 +27,9 @@ void gang__reserve_insert(struct gang__reserve *r, struct gang__reserve_piece *p
 /* Drop a piece: it leaves the timeline and the bookings of its owner. */
 void gang__reserve_drop(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p);
 
+/* Kinds of calendar.more that a reservation holds for the gang inside of it, as bits. */
+uint32_t gang__reserve_names(const gang_sched *s, const struct gang__gang *g);
+
 /* ---- reserve_place.c ------------------------------------------------------------------------- */
 
 /* Does the reservation fit beside all others, or over those that it may overlap? */

@@ -36,10 +36,18 @@ static bool is_whole(const gang_sched *s, const struct gang__occupation *o, size
     const struct gang__time_place *at = &o->place[place];
     const int64_t *has = cal->capacity + (size_t)at->node * GANG__FREE_KINDS;
     bool up = false, enough = true;
+    int guard[GANG__MORE_MAX];
+    gang__more_guards(&cal->more, guard);
     for (int k = 0; k < GANG__FREE_KINDS; k++) {
         up = up || has[k] > 0;
         enough = enough && has[k] >= o->group[at->group].need[k] * at->tasks;
     }
+    const int64_t *need = o->group[at->group].more;
+    for (uint32_t k = 0; k < cal->more.count; k++)
+        enough =
+            enough &&
+            (cal->more_capacity[(size_t)at->node * cal->more.count + k] >= need[k] * at->tasks ||
+             (guard[k] >= 0 && need[guard[k]] == 0)); /* it is only in the way of others */
     return up && enough;
 }
 

@@ -20,9 +20,13 @@ static void withdraw_jobs(struct gang__trial *t, const struct gang__reserve *r)
         n = gang__set_first(&t->s->by_id);
     for (; n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
-        for (uint32_t i = 0; i < job->gang_count; i++)
-            if (!job->gang[i].reserve.inside_of && job->gang[i].calendar.occupies)
-                gang__trial_withdraw(t, job->gang[i].calendar.occupies - 1);
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            const struct gang__gang *g = &job->gang[i];
+            if (!g->reserve.inside_of && g->calendar.occupies)
+                gang__trial_withdraw(t, g->calendar.occupies - 1);
+            if (g->calendar.beside)
+                gang__trial_withdraw(t, g->calendar.beside - 1);
+        }
     }
 }
 
@@ -108,7 +112,7 @@ static gang_result pick_domains(gang_sched *s, struct gang__reserve *r,
         !gang__grow(&s->mem, (void **)&cal->group, &cal->group_cap, 1, sizeof(*cal->group)) ||
         !gang__grow(&s->mem, (void **)&cal->domain, &cal->domain_cap, words, sizeof(*cal->domain)))
         return GANG_ENOMEM;
-    cal->group[0] = (struct gang__time_group){1, {0, 0, 0}, 0};
+    cal->group[0] = (struct gang__time_group){.count = 1};
     if (r->start_ns >= 0 && r->start_ns < s->now_ns)
         return GANG_ENOFIT;
     gang__rcu_enter();

@@ -34,6 +34,48 @@ size_t gang__reserve_domain_nodes(gang_sched *s, int32_t level, uint32_t index, 
     return n;
 }
 
+static bool list_kinds(struct gang__more_list *list, const struct gang__reserve *r)
+{
+    bool done = true;
+    for (size_t i = 0; r && i < r->stage_count && done; i++)
+        done = !r->stage[i].q || gang__more_list_add(list, r->stage[i].q);
+    return done;
+}
+
+uint32_t gang__reserve_names(const gang_sched *s, const struct gang__gang *g)
+{
+    const struct gang__reserve *r = g->reserve.inside_of;
+    const struct gang__more_list *all = &s->calendar->more;
+    struct gang__more_list list;
+    uint32_t names = 0;
+    memset(&list, 0, sizeof(list));
+    for (size_t i = 0; i < r->stage_count; i++)
+        if (r->stage[i].whole)
+            return UINT32_MAX;
+    (void)list_kinds(&list, r); /* it was short enough when it was accepted */
+    for (uint32_t k = 0; k < all->count; k++)
+        for (uint32_t j = 0; j < list.count; j++)
+            if (memcmp(&all->kind[k], &list.kind[j], sizeof(list.kind[j])) == 0)
+                names |= UINT32_C(1) << k;
+    return names;
+}
+
+gang_result gang__reserve_count_kinds(gang_sched *s, const struct gang__reserve *more,
+                                      struct gang_error *error)
+{
+    struct gang__more_list list;
+    memset(&list, 0, sizeof(list));
+    bool done = true;
+    for (const struct gang__reserve *r = s->reserve.all->first; r && done; r = r->next)
+        done = list_kinds(&list, r);
+    if (!done || !list_kinds(&list, more))
+        return gang__error(error, GANG_ELIMIT, "stages",
+                           "reservations name more than %d kinds and profiles", GANG__MORE_MAX);
+    return gang__calendar_count_more(s, &list)
+               ? GANG_OK
+               : gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+}
+
 /* Nodes that are up and on which its groups may lie. */
 static void stage_mask(gang_sched *s, const gang_request *q, uint64_t *mask)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks what a host asks for, and makes the record of a reservation. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,15 +113,13 @@ static gang_result check_members(gang_sched *s, const struct gang_reservation_sp
 /* A reservation can promise only what the timeline counts. */
 static gang_result check_group(const struct gang_group_spec *g, bool same, struct gang_error *error)
 {
-    const char *path = g->amount_count       ? "amounts"
-                       : g->gpu_memory_bytes ? "gpu_memory_bytes"
-                       : g->profile          ? "profile"
-                       : g->subgroup_size    ? "subgroup_size"
-                       : g->spread           ? "spread"
-                       : g->max_per_domain   ? "max_per_domain"
-                       : g->group_set >= 0   ? "group_set"
-                       : g->same && !same    ? "same"
-                                             : NULL;
+    const char *path = g->gpu_memory_bytes ? "gpu_memory_bytes"
+                       : g->subgroup_size  ? "subgroup_size"
+                       : g->spread         ? "spread"
+                       : g->max_per_domain ? "max_per_domain"
+                       : g->group_set >= 0 ? "group_set"
+                       : g->same && !same  ? "same"
+                                           : NULL;
     if (path)
         return bad(error, GANG_ENOTSUP, path, "cannot be reserved");
     return GANG_OK;
@@ -170,6 +169,17 @@ static gang_result make_request(gang_sched *s, const struct gang_reservation_sta
     return r;
 }
 
+/* A pool of the cluster lies on no node. */
+static gang_result check_pools(const gang_request *q, struct gang_error *error)
+{
+    for (uint32_t i = 0; i < q->group_count; i++)
+        if (q->group[i].pool_need_count > 0) {
+            bad(error, GANG_ENOTSUP, "amounts", "a kind of the whole cluster cannot be reserved");
+            return gang__error_at(error, GANG_ENOTSUP, "groups[%" PRIu32 "]", i);
+        }
+    return GANG_OK;
+}
+
 static gang_result take_groups(gang_sched *s, const struct gang_reservation_stage *from, bool same,
                                struct gang__reserve_stage *to, struct gang_error *error)
 {
@@ -177,6 +187,9 @@ static gang_result take_groups(gang_sched *s, const struct gang_reservation_stag
     if (r != GANG_OK)
         return r;
     to->q = to->text->q;
+    r = check_pools(to->q, error);
+    if (r != GANG_OK)
+        return r;
     for (size_t i = 0; i < from->group_count; i++)
         to->count[i] = from->groups[i].count;
     if (from->gang_size < 0 || (from->gang_size && to->count[0] % from->gang_size))

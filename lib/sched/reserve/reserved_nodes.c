@@ -199,7 +199,9 @@ static gang_result avoids_reserved(gang_sched *s, const struct gang__gang *g,
     struct gang__occupation o;
     if (!gang__calendar_lay_out(s, g, places->place, places->count, gang__calendar_end(s, g), &o))
         return GANG_ENOMEM;
-    return gang__timeline_fits(gang__calendar_timeline_of(s, g), &o) ? GANG_OK : GANG_ENOFIT;
+    bool fits = gang__timeline_fits(gang__calendar_timeline_of(s, g), &o) &&
+                gang__calendar_fits_beside(s, g, &o);
+    return fits ? GANG_OK : GANG_ENOFIT;
 }
 
 gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,

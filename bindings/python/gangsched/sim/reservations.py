@@ -238,8 +238,9 @@ class Reserving(Scheduling):
             ``magnetic``. ``purge_s``, ``notice_s``. Capacity: ``stages``, joined by ``combine``
             (``all``, ``any``, ``order``, ``order-no-gap``). The members of a single stage may be
             given directly: ``nodes``, ``level`` with ``domain`` or ``domain_count``, or those of
-            its tasks (``count``, ``cpu``, ``gpu``...), with ``gang_size`` (tasks that must be there
-            together) and ``exclusive``. Times are seconds of the simulation.
+            its tasks (``count``, ``cpu``, ``gpu``, ``amounts``, ``profile``...), with
+            ``gang_size`` (tasks that must be there together) and ``exclusive``. Times are seconds
+            of the simulation.
 
         Returns
         -------
