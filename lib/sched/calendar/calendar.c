@@ -88,7 +88,8 @@ void gang__calendar_vacate(gang_sched *s, struct gang__gang *g)
     g->calendar.beside = 0;
 }
 
-/* What a gang inside a reservation takes outside. Its groups were laid out. False: out of memory. */
+/* What a gang inside a reservation takes outside. Its groups were laid out. False: out of
+ * memory. */
 static bool occupy_beside(gang_sched *s, struct gang__gang *g, const struct gang__occupation *o)
 {
     struct gang__calendar *cal = s->calendar;

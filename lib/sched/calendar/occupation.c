@@ -3,7 +3,8 @@
  *
  * The timeline counts processors, memory and GPUs, and what reservations name of the kinds of the
  * site and of device profiles (more_kinds.c). The other kinds and profiles are left to place, which
- * decides when the gang starts. Of GPUs that are asked for by memory memory_amounts.c knows more. */
+ * decides when the gang starts. Of GPUs that are asked for by memory memory_amounts.c knows
+ * more. */
 #include <stdlib.h>
 #include <string.h>
 
