@@ -467,8 +467,12 @@ struct gang_run_info {
  *     reserved later only if it ends before.
  *   - A gang inside a reservation, or of a job that names one, is not sliced: it has its nodes to
  *     itself. It is sliced again when it starts after the reservation has ended.
- *   - A sliced gang preempts no other job, since it can wait for a row. It is preempted like
- *     others, suspended or not.
+ *   - A gang that finds no row preempts like others, by the rules of its queues: for a place in a
+ *     row or in a new one, for memory and other resources that are not shared in time, and for
+ *     nodes that other queues use. A sliced gang is preempted like others, suspended or not, or
+ *     moves, if it has its minimum only, to a row on other nodes. One for whose row others stopped
+ *     or moved is spared until its first time slice. A gang does not preempt to grow in its row,
+ *     nor if its groups are unlike and it may choose among them.
  *   - It grows only while its own row runs. Jobs that need their nodes alone
  *     (gang_request_spec.exclusive), and jobs that already run when submitted, are not sliced and
  *     have their nodes to themselves.
@@ -952,10 +956,12 @@ enum {
 
 /** The rule that protects running gangs from the preemptor, the job that is explained. */
 enum {
-    GANG_PROTECTED_NOT = 0,         /**< none: it may take any of them, by itself */
-    GANG_PROTECTED_JOB = 1,         /**< not preemptible, and no task above the minimum */
-    GANG_PROTECTED_QUEUE = 2,       /**< gang_queue_spec.no_preemption, its own or inherited */
-    GANG_PROTECTED_STOPPING = 3,    /**< it stops or moves already, or others stop for it */
+    GANG_PROTECTED_NOT = 0,   /**< none: it may take any of them, by itself */
+    GANG_PROTECTED_JOB = 1,   /**< not preemptible, and no task above the minimum */
+    GANG_PROTECTED_QUEUE = 2, /**< gang_queue_spec.no_preemption, its own or inherited */
+    /** it stops or moves already, or others stop for it, or have stopped for its row and its first
+     *  time slice has not begun */
+    GANG_PROTECTED_STOPPING = 3,
     GANG_PROTECTED_MIN_RUNTIME = 4, /**< gang_queue_spec.min_runtime_ns, until until_ns */
     GANG_PROTECTED_SAME_JOB = 5,
     GANG_PROTECTED_RESERVATION = 6,   /**< it runs inside a reservation */

@@ -18,9 +18,9 @@
  *   - A job that is asked to stop saves its work and stops at once, or after `stop_ns`. A job that
  *     is killed because its grace period was shorter, or that loses tasks, goes back to its last
  *     checkpoint (checkpoint_ns). At the next start it first needs restart_ns, plus what it still
- *     needed of an earlier restart. A suspended job loses nothing: it waits for its next time slice.
- *     A job that is preempted in a queue that suspends (GANG_PREEMPT_MODE_SUSPEND) stops and saves
- *     its work like others.
+ *     needed of an earlier restart. A suspended job loses nothing: it waits for its next time
+ *     slice. A job that is preempted in a queue that suspends (GANG_PREEMPT_MODE_SUSPEND) stops and
+ *     saves its work like others.
  *   - A job with groups that start after one another (gang_job_spec.group_after: data, training,
  *     serving) has work for each of its gangs (gang_sim_submit_groups()). Each gang runs, ends,
  *     saves, waits for its time slices, and goes back by itself. The statistics state how they

@@ -640,7 +640,9 @@ START_TEST(a_gang_that_loses_its_last_task_while_it_suspends_is_resumed_without_
 }
 END_TEST
 
-START_TEST(sliced_gangs_preempt_no_job)
+/* ---- gangs in rows preempt and move ---------------------------------------------------------- */
+
+START_TEST(a_gang_reclaims_nodes_for_a_row)
 {
     struct gang_queue_spec q[2] = {slicing(), GANG_QUEUE_SPEC_INIT};
     const struct gang_quota all[] = {{"cpu", 16000, NULL, 0, 0}};
@@ -648,10 +650,136 @@ START_TEST(sliced_gangs_preempt_no_job)
     q[0].guaranteed = all;
     q[0].guaranteed_count = 1;
     q[1].name = "plain";
+    q[1].grace_ns = 3 * SECOND;
     host_queues(&h, q, 2);
+    h.lingers = true;
     gang_job_id p = put_cores("plain", 2, 8, 1), a = put_nodes(1);
-    test_assert(runs(p));
+    ck_assert_int_eq(host_job_state(&h, p), GANG_JOB_STOPPING);
+    ck_assert_int_eq(host_last(&h, p, "preempt")->reason, GANG_REASON_RECLAIM);
+    ck_assert_uint_eq(host_last(&h, p, "preempt")->because, a);
+    gang_job_id late = put_nodes(1); /* the freed node is not for it first */
+    host_report_all(&h, p, 0, GANG_TASK_STOPPED);
+    host_run(&h, 0);
+    test_assert(runs(a) && host_job_info(&h, a).slice_row == 1);
+    ck_assert_int_eq(host_ops(&h, a, "start"), 1);
+    test_assert(runs(late)); /* beside it, on the other node */
+    host_close(&h);
+}
+END_TEST
+
+/* Rows are full: a gang of higher priority takes the row of another one. */
+static void open_full(int64_t rows, int32_t within)
+{
+    struct gang_queue_spec q = slicing();
+    host_open(&h, 1, 4);
+    q.quantum_rows = rows;
+    q.within = within;
+    host_queues(&h, &q, 1);
+}
+
+static gang_job_id put_urgent(int64_t priority, int64_t gib)
+{
+    struct gang_job_spec *job = cores_spec("q", 1, 8, gib);
+    job->priority = priority;
+    gang_job_id id = host_submit(&h, job);
+    host_run(&h, 0);
+    return id;
+}
+
+START_TEST(a_gang_of_higher_priority_takes_a_row)
+{
+    open_full(2, GANG_PREEMPT_LOWER);
+    gang_job_id a = put_urgent(10, 1), b = put_urgent(0, 1);
+    test_assert(runs(a) && waits_for_turn(b));
+    ck_assert_int_eq(host_job_state(&h, put_urgent(0, 1)), GANG_JOB_PENDING); /* rows are full */
+    gang_job_id c = put_urgent(5, 1);
+    test_assert(runs(a) && waits_for_turn(c));
+    ck_assert_int_eq(host_job_state(&h, b), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_job_info(&h, b).preemptions, 1);
+    host_run_next(&h);
+    test_assert(runs(c) && waits_for_turn(a));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(memory_is_taken_from_gangs_of_lower_priority)
+{
+    open_full(4, GANG_PREEMPT_LOWER);
+    gang_job_id a = put_urgent(0, 20), b = put_urgent(1, 30);
+    gang_job_id c = put_urgent(5, 30); /* 14 GiB are free, and 20 are enough more */
+    test_assert(waits_for_turn(c) || runs(c));
     ck_assert_int_eq(host_job_state(&h, a), GANG_JOB_PENDING);
+    test_assert(runs(b) || waits_for_turn(b));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_full_queue_without_preemption_waits)
+{
+    open_full(2, GANG_PREEMPT_NEVER);
+    gang_job_id a = put_urgent(0, 1), b = put_urgent(0, 1), c = put_urgent(5, 1);
+    test_assert(runs(a) && waits_for_turn(b));
+    ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);
+    host_close(&h);
+}
+END_TEST
+
+/* A gang that took a row is not preempted before its first time slice. */
+START_TEST(a_gang_that_took_a_row_has_its_first_time_slice)
+{
+    open_full(2, GANG_PREEMPT_LOWER);
+    gang_job_id a = put_urgent(10, 1), b = put_urgent(0, 1), c = put_urgent(5, 1);
+    test_assert(runs(a) && waits_for_turn(c)); /* b stopped for it */
+    ck_assert_int_eq(host_job_state(&h, b), GANG_JOB_PENDING);
+    gang_job_id d = put_urgent(7, 1);
+    test_assert(waits_for_turn(c));
+    ck_assert_int_eq(host_job_state(&h, d), GANG_JOB_PENDING);
+    host_run_next(&h);
+    ck_assert_int_eq(host_ops(&h, c, "start"), 1);
+    host_run(&h, 0);
+    test_assert(runs(d) || waits_for_turn(d));
+    ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);
+    host_close(&h);
+}
+END_TEST
+
+/* A gang that needs a node for itself moves a gang in a row to a row on another node. */
+START_TEST(a_gang_in_a_row_moves)
+{
+    struct gang_queue_spec q[2] = {slicing(), GANG_QUEUE_SPEC_INIT};
+    size_t moves = 0;
+    host_open(&h, 2, 4);
+    q[1].name = "plain";
+    host_queues(&h, q, 2);
+    gang_job_id a = put_nodes(1), b = put_nodes(1);
+    test_assert(runs(a) && runs(b)); /* each on its node */
+    gang_job_id p = put_cores("plain", 1, 8, 1);
+    test_assert(runs(p));
+    test_assert(runs(a) != runs(b) && waits_for_turn(a) != waits_for_turn(b));
+    for (size_t i = 0; i < h.count; i++)
+        if (strcmp(h.event[i].op, "preempt") == 0) {
+            ck_assert_int_eq(h.event[i].reason, GANG_REASON_MOVE);
+            moves++;
+        }
+    ck_assert_uint_eq(moves, 1);
+    host_run_next(&h);
+    host_run(&h, 0);
+    test_assert(runs(a) != runs(b) && runs(p));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(no_gang_moves_where_rows_are_full)
+{
+    struct gang_queue_spec q[2] = {slicing(), GANG_QUEUE_SPEC_INIT};
+    host_open(&h, 2, 4);
+    q[0].quantum_rows = 1;
+    q[1].name = "plain";
+    q[1].reclaim = GANG_PREEMPT_NEVER;
+    host_queues(&h, q, 2);
+    gang_job_id a = put_nodes(1), b = put_nodes(1), p = put_cores("plain", 1, 8, 1);
+    test_assert(runs(a) && runs(b));
+    ck_assert_int_eq(host_job_state(&h, p), GANG_JOB_PENDING);
     host_close(&h);
 }
 END_TEST
@@ -1041,7 +1169,13 @@ int main(void)
     tcase_add_test(t, suspended_tasks_need_no_heartbeat);
     tcase_add_test(t, reclaim_stops_all_rows_of_a_node);
     tcase_add_test(t, a_gang_that_loses_its_last_task_while_it_suspends_is_resumed_without_tasks);
-    tcase_add_test(t, sliced_gangs_preempt_no_job);
+    tcase_add_test(t, a_gang_reclaims_nodes_for_a_row);
+    tcase_add_test(t, a_gang_of_higher_priority_takes_a_row);
+    tcase_add_test(t, memory_is_taken_from_gangs_of_lower_priority);
+    tcase_add_test(t, a_full_queue_without_preemption_waits);
+    tcase_add_test(t, a_gang_that_took_a_row_has_its_first_time_slice);
+    tcase_add_test(t, a_gang_in_a_row_moves);
+    tcase_add_test(t, no_gang_moves_where_rows_are_full);
     tcase_add_test(t, a_restarted_elastic_gang_grows_where_it_failed_if_no_other_node_is_left);
     tcase_add_test(t, elastic_gangs_grow_in_their_own_quanta);
     tcase_add_test(t, a_limit_bounds_all_rows_together);

@@ -162,10 +162,11 @@ static void listen(struct host *host, const struct host_event *e)
         stop_all(j);
         if (e->reason != GANG_REASON_SLICE)
             j->tasks = 0, j->begun = false;
-    } else if (strcmp(e->op, "preempt") == 0) { /* refused: it is gone at once */
+    } else if (strcmp(e->op, "preempt") == 0) { /* refused, or a victim: it is gone at once */
         stop_all(j);
         j->tasks = 0;
         j->begun = false;
+        j->fed_ns = h.now_ns; /* if it moved to another row, it waits for that */
     } else if (strcmp(e->op, "shrink") == 0) {
         drop_tasks(j, e->tasks, e->task_count < 16 ? e->task_count : 16);
     } else if (strcmp(e->op, "state") == 0 && e->state == GANG_JOB_ENDED) {

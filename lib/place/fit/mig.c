@@ -121,6 +121,13 @@ uint32_t gang__max_instances(const struct gang__group *g, const struct gang__nod
     return count;
 }
 
+uint32_t gang__instances_without(const struct gang__node_type *type, const char *profile,
+                                 uint64_t without)
+{
+    const struct gang__group g = {.profile = profile};
+    return type->slices ? gang__max_instances(&g, type, type->slices & ~without) : 0;
+}
+
 static uint64_t one_instance(const struct gang__group *g, const struct gang__node_type *type,
                              uint64_t free, uint64_t allowed)
 {

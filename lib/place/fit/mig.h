@@ -16,6 +16,10 @@ uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__
 uint32_t gang__max_instances(const struct gang__group *g, const struct gang__node_type *type,
                              uint64_t allowed);
 
+/* The same of the devices of a node of this type but these. */
+uint32_t gang__instances_without(const struct gang__node_type *type, const char *profile,
+                                 uint64_t without);
+
 /* Are these devices just so many instances of the profile? */
 bool gang__are_instances(const struct gang__group *g, const struct gang__node_type *type,
                          uint64_t devices);

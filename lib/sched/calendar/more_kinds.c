@@ -3,11 +3,11 @@
  *
  * Each of them is a further kind of the timeline, counted by node. Of a profile its instances are
  * counted. An instance of another profile takes of them as many as it can be in the way of,
- * wherever it begins: so many instances of the first that do not overlap each other can overlap it. Whatever
- * else is free, it costs no more than that. So what the timeline shows as free can be placed, but
- * more may be free than it shows. Where no instance of the first is held or reserved, the other may
- * be in the way of more than there are: a kind of its own counts the instances alone, and is the
- * guard of the first (plan/timeline).
+ * wherever it begins: so many instances of the first that do not overlap each other can overlap it.
+ * Whatever else is free, it costs no more than that. So what the timeline shows as free can be
+ * placed, but more may be free than it shows. Where no instance of the first is held or reserved,
+ * the other may be in the way of more than there are: a kind of its own counts the instances alone,
+ * and is the guard of the first (plan/timeline).
  *
  * What reservations do not name is not counted: place decides when a gang starts. */
 #include <string.h>
@@ -15,7 +15,6 @@
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
 #include "place/fit/fit.h"
-#include "place/fit/mig.h"
 #include "sched/calendar/calendar_in.h"
 
 /* ---- what is counted ------------------------------------------------------------------------- */
@@ -80,14 +79,6 @@ void gang__more_guards(const struct gang__more_list *list, int guard[GANG__MORE_
 
 /* ---- what nodes have ------------------------------------------------------------------------- */
 
-/* Instances that fit on the healthy devices of the node. */
-static int64_t instances_of(const struct gang__node_type *type, const char *profile,
-                            uint64_t unhealthy)
-{
-    const struct gang__group g = {.profile = profile};
-    return type->slices ? (int64_t)gang__max_instances(&g, type, type->slices & ~unhealthy) : 0;
-}
-
 static void take_node(const gang_sched *s, const struct gang__more_list *list, uint32_t slot,
                       const struct gang_node_info *info, int64_t *to)
 {
@@ -99,7 +90,7 @@ static void take_node(const gang_sched *s, const struct gang__more_list *list, u
         else if (list->kind[k].kind == GANG__MORE_GUARD)
             to[k] = GANG__AMOUNT_MAX;
         else if (node)
-            to[k] = instances_of(node->type, list->kind[k].profile, info->gpu_unhealthy);
+            to[k] = gang__instances_without(node->type, list->kind[k].profile, info->gpu_unhealthy);
     gang__rcu_leave();
 }
 

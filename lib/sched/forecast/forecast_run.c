@@ -209,8 +209,21 @@ static int32_t on_suspend(const struct gang_event *e, void *user)
     return gang_report_tasks(run->s, e->job, e->gang, e->alloc, NULL, 0, GANG_TASK_STOPPED);
 }
 
-const struct gang_host_ops gang__forecast_ops = {
-    .size = sizeof(gang__forecast_ops), .suspend = on_suspend, .state = on_state};
+/* It is gone at once. If it moves, it begins again there, though its job does not wait again: what
+ * it had to run when its time slice ended does not count. */
+static int32_t on_preempt(const struct gang_event *e, void *user)
+{
+    struct gang__forecast_run_state *run = user;
+    struct stay *x = run->f ? stay_of(run, e->job) : NULL;
+    if (x)
+        x->rest_ns = 0;
+    return 1;
+}
+
+const struct gang_host_ops gang__forecast_ops = {.size = sizeof(gang__forecast_ops),
+                                                 .preempt = on_preempt,
+                                                 .suspend = on_suspend,
+                                                 .state = on_state};
 
 /* ---- running --------------------------------------------------------------------------------- */
 

@@ -80,6 +80,9 @@ bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason)
     s->info.tasks_granted += g->tasks;
     if (!g->sliced)
         gang__bypass_count(s, g);
+    if (g->preempt.took) /* it is spared no more */
+        gang__wake_preemption(s);
+    g->preempt.took = false;
     gang__reports_started(s, g);
     gang__job_state(s, job, reason, "started");
     gang__job_settle(s, job);

@@ -11,6 +11,7 @@
 #include "sched/order/order.h"
 #include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
+#include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
@@ -34,12 +35,21 @@ static bool grow_at(gang_sched *s, struct gang__gang *g, const struct gang_place
     return gang__grant_growth(s, g, s->numbers, (size_t)count, s->by_group, reason);
 }
 
+/* Allocate the gang at these places; one that shares nodes in time, in a row on their nodes. */
+static bool adopt(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
+                  int64_t count, gang_alloc_id *id)
+{
+    g->preempt.took = gang__slice_concerns(g);
+    if (g->preempt.took)
+        return gang__slice_alloc_at(s, g, places, count, id) == GANG_OK;
+    return gang_alloc_adopt(s->worker, g->request_class->q, places, count, id, NULL) == GANG_OK;
+}
+
 static bool start_at(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
                      int64_t count)
 {
     gang_alloc_id id;
-    return gang_alloc_adopt(s->worker, g->request_class->q, places, count, &id, NULL) == GANG_OK &&
-           gang__grant_start(s, g, id, GANG_REASON_MOVE);
+    return adopt(s, g, places, count, &id) && gang__grant_start(s, g, id, GANG_REASON_MOVE);
 }
 
 /* A gang, or tasks of one that runs on, start at their new places. */
@@ -80,9 +90,10 @@ static bool start_taker(gang_sched *s, struct gang__handover *handover)
         return false; /* queues changed meanwhile */
     if (handover->grow_group >= 0)
         return up && grow_at(s, g, handover->places, handover->place_count, GANG_REASON_NONE);
-    bool placed = up && gang_alloc_adopt(s->worker, g->request_class->q, handover->places,
-                                         handover->place_count, &id, NULL) == GANG_OK;
-    if (!placed && !gang__reserve_binds(s, g)) { /* else the cycle tries it */
+    bool placed = up && adopt(s, g, handover->places, handover->place_count, &id);
+    if (!placed && gang__slice_concerns(g)) {
+        placed = gang__slice_alloc(s, g, &id) == GANG_OK;
+    } else if (!placed && !gang__reserve_binds(s, g)) { /* else the cycle tries it */
         gang__choice_of_places(s, g, handover->places, handover->place_count);
         placed = gang__where_alloc(s, g, &id, &why) == GANG_OK;
         g->choice = NULL;
@@ -99,6 +110,7 @@ static void settle(gang_sched *s, struct gang__handover *handover)
     for (struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
         gang__stop_release(s, stop);
     if (!start_taker(s, handover)) {
+        g->preempt.took = false;
         g->preempt.handover_failed_at = s->external_events + 1;
         gang__order_unblock_queues(s, g->job->leaf);
     }

@@ -62,7 +62,8 @@ static void set_demands(gang_sched *s, struct gang__gang *g, bool demands)
     if (g->demands == demands)
         return;
     bool lacks = gang__gang_lacks_all(g) > 0;
-    if (demands && !g->preempt.stopped)
+    if (demands && !g->preempt.stopped &&
+        !g->sliced) /* in a row it demands more in its quanta only */
         g->preempt.demand_at = s->preempt.stops;
     g->preempt.stopped = g->preempt.stopped && !demands;
     if (lacks)

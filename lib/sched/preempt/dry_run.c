@@ -154,7 +154,8 @@ bool gang__preempt_place_in(struct gang__preemption *p, const struct gang__where
         return false;
     gang_result r = p->grow_group >= 0
                         ? gang__where_grow(w, (uint32_t)p->grow_group, p->step, &s->placement)
-                        : gang__where_place(w, &s->placement);
+                    : gang__slice_concerns(p->taker) ? gang__slice_dry_run_place(w, &s->placement)
+                                                     : gang__where_place(w, &s->placement);
     s->preempt.victims->failed = s->preempt.victims->failed || r == GANG_ENOMEM;
     return r == GANG_OK;
 }

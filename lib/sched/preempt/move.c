@@ -4,14 +4,16 @@
  * A gang moves whole, with as many tasks as it has; if that does not fit, with its minimum. Of a
  * gang that gives only tasks above its minimum, those tasks move one by one. A gang of which tasks
  * ended does not move: it would start from the beginning, and they would run again. Nor does one
- * that lost tasks and is below its minimum: it would start with more. Consolidation fails at the
- * first victim that is lost. */
+ * that lost tasks and is below its minimum: it would start with more. Of gangs that share nodes in
+ * time those at their minimum move, to a row of their matrix on other nodes. Consolidation fails at
+ * the first victim that is lost. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "place/record/record.h"
 #include "place/request/request.h"
 #include "sched/preempt/preempt_in.h"
+#include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 
 enum { AHEAD = 16 }; /* so many victims ahead are prefetched */
@@ -31,6 +33,19 @@ static bool may_move(const struct gang__preemption *p, const struct gang__victim
 }
 
 /* ---- whole gangs ----------------------------------------------------------------------------- */
+
+/* In a row of its matrix, with its minimum. */
+static bool fits_in_row(struct gang__preemption *p, struct gang__victim *x)
+{
+    gang_sched *s = p->s;
+    struct gang__where w = where_to(p, x->g);
+    w.moves = true;
+    gang_result r = gang__slice_dry_run_place(&w, &x->to);
+    s->preempt.victims->failed = s->preempt.victims->failed || r == GANG_ENOMEM;
+    if (r == GANG_OK)
+        gang__slice_dry_run_take(s, x->g, &x->to);
+    return r == GANG_OK;
+}
 
 /* Find another place for the gang with so many tasks of each group. The snapshot only gets fuller:
  * a request class without a place for its minimum has none later, unless affinity or vetoes decide.
@@ -82,7 +97,9 @@ static bool move_gang(struct gang__preemption *p, struct gang__victim *x,
     int64_t *least = g->request_class->gang_tasks;
     gang__victim_shift(p, x, 1);
     take_along(p, g, true);
-    if (is_at_minimum(g) && g->request_class->even)
+    if (g->sliced)
+        x->moves = may_move(p, x) && fits_in_row(p, x);
+    else if (is_at_minimum(g) && g->request_class->even)
         x->moves = may_move(p, x) && fits_elsewhere(p, x, least, full);
     else
         x->moves = may_move(p, x) && fits_elsewhere(p, x, g->has, full);
@@ -183,7 +200,8 @@ static void expect(const struct gang__victim *v)
 static bool is_movable(const struct gang__victim *x)
 {
     const struct gang__gang *g = x->g;
-    return !g->sliced && g->ended == 0 && !g->reports.below_min && !g->places &&
+    bool in_row = !g->sliced || (x->whole && is_at_minimum(g) && g->request_class->even);
+    return in_row && g->ended == 0 && !g->reports.below_min && !g->places &&
            g->job->leaf->q->preempt != GANG_PREEMPT_MODE_CANCEL &&
            (x->whole ? true
                      : !g->victim.tentative && !gang__gang_request(g)->exclusive &&

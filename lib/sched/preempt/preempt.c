@@ -232,7 +232,7 @@ static bool try_attempts(struct gang__preemption *p)
 
 static bool may_preempt(const struct gang__gang *g)
 {
-    return !g->places && !g->reserve.inside_of && !gang__slice_concerns(g) &&
+    return !g->places && !g->reserve.inside_of && !gang__preempt_waits_for_row(g) &&
            !g->job->never_preempts && !gang__gang_insists(g);
 }
 

@@ -8,6 +8,7 @@
 #include "sched/grant/grant.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/preempt/preempt_in.h"
+#include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/wake/wake.h"
 
@@ -142,6 +143,7 @@ bool gang__preempt_commit(struct gang__preemption *p)
     gang__partition_keep(s, taker);
     gang__handover_begin(s, handover);
     ask_to_stop(p, handover);
+    gang__slice_forget_views(s);
     stop_rest(p);
     gang__handovers_finish(s);
     gang__job_settle(s, taker->job);

@@ -122,6 +122,8 @@ struct gang__preemption {
 
 /* Begin an attempt: the snapshot is the cluster as it is, and there are no victims. False: out of
  * memory. */
+/* Does the gang share nodes in time, so that it only waits for its row? */
+bool gang__preempt_waits_for_row(const struct gang__gang *g);
 bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mode);
 /* The taker has a place: spare victims, move others. False: the rules forbid it after all. */
 bool gang__preempt_settle(struct gang__preemption *p);

@@ -119,6 +119,22 @@ static void spare_many(struct gang__preemption *p)
 
 enum { FEW = 32 };
 
+/* The taker fits, or finds its places: in a row if it shares nodes in time. */
+static gang_result fits(const struct gang__where *w)
+{
+    return gang__slice_concerns(w->g) ? gang__slice_dry_run_place(w, NULL) : gang__where_fits(w);
+}
+
+static gang_result place(const struct gang__where *w, struct gang__places *places)
+{
+    if (!gang__slice_concerns(w->g))
+        return gang__where_place(w, places);
+    gang_result r = gang__slice_dry_run_place(w, places);
+    if (r == GANG_OK)
+        gang__slice_dry_run_take(w->s, w->g, places);
+    return r;
+}
+
 /* Few victims: a victim stays if the taker then has any place. */
 static void spare_few(struct gang__preemption *p)
 {
@@ -134,7 +150,7 @@ static void spare_few(struct gang__preemption *p)
         struct gang__victim *x = &v->list[i];
         if (!can_stay(p, x, false))
             continue;
-        gang_result r = gang__where_fits(&w);
+        gang_result r = fits(&w);
         x->spared = r == GANG_OK && gang__preempt_is_entitled_beside(p, x);
         if (r == GANG_OK && !x->spared)
             give_up(p, x);
@@ -142,7 +158,7 @@ static void spare_few(struct gang__preemption *p)
             take_back(p, x);
         ok = r != GANG_ENOMEM && !v->failed;
     }
-    ok = ok && gang__where_place(&w, &s->placement) == GANG_OK;
+    ok = ok && place(&w, &s->placement) == GANG_OK;
     v->failed = v->failed || !ok; /* only for want of memory is any of it refused */
     forget_spared(v);
 }
@@ -150,9 +166,10 @@ static void spare_few(struct gang__preemption *p)
 void gang__preempt_spare(struct gang__preemption *p)
 {
     const struct gang__victims *v = p->s->preempt.victims;
+    bool rows = gang__slice_concerns(p->taker); /* its places in a row are found anew each time */
     bool tries = p->mode != GANG__PREEMPT_MOVE && p->grow_group < 0;
-    if (!tries || v->count > FEW)
-        spare_many(p);
-    if (tries && v->count <= FEW)
+    if (rows || (tries && v->count <= FEW))
         spare_few(p);
+    else
+        spare_many(p);
 }

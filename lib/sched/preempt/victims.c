@@ -26,6 +26,8 @@ static int32_t rule_of_gang(gang_sched *s, const struct gang__gang *g)
     if (g->stop.first || g->stop.handover || g->stop.moving || g->alloc == GANG_ID_NONE ||
         g->job->ending || g->tasks == 0) /* none of its tasks runs: preempting it frees nothing */
         return GANG_PROTECTED_STOPPING;
+    if (g->preempt.took && !gang__slice_has_run(g)) /* others stopped for it */
+        return GANG_PROTECTED_STOPPING;
     int64_t until = gang__victim_min_runtime_end(g);
     if (q->min_runtime_ns <= 0 || until <= s->now_ns)
         return GANG_PROTECTED_NOT;

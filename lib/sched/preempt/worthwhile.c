@@ -27,6 +27,13 @@ static bool is_above_guarantee(gang_sched *s, struct gang__gang *g)
     return gang__preempt_is_above_guarantee(&p);
 }
 
+/* A gang that shares nodes in time preempts to get into a row, but not to grow there, and not with
+ * a choice of its tasks. */
+bool gang__preempt_waits_for_row(const struct gang__gang *g)
+{
+    return gang__slice_concerns(g) && (g->alloc != GANG_ID_NONE || gang__gang_chooses(g));
+}
+
 int32_t gang__preempt_bar(gang_sched *s, struct gang__gang *g, int32_t why)
 {
     if (s->opts.no_preemption)
@@ -37,7 +44,7 @@ int32_t gang__preempt_bar(gang_sched *s, struct gang__gang *g, int32_t why)
         return GANG_PREEMPTION_REASON;
     if (g->places)
         return GANG_PREEMPTION_SUSPENDED;
-    if (gang__slice_concerns(g))
+    if (gang__preempt_waits_for_row(g))
         return GANG_PREEMPTION_SLICE;
     if (gang__reserve_confines(g))
         return GANG_PREEMPTION_RESERVATION;

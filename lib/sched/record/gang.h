@@ -81,6 +81,7 @@ struct gang__gang_preempt {
     /* sched.external_events and 1 when victims had stopped for it and it could not start after
      * all: until another event nothing is preempted for it. */
     uint64_t handover_failed_at;
+    bool took; /* it has a row because others stopped: it is spared until its first quantum */
 };
 
 /* Stops of the gang, and the handover that frees capacity for it (owner: stop). */

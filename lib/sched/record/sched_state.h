@@ -68,6 +68,10 @@ struct gang__trial_journal {
 struct gang__slice_sched {
     struct gang__matrix *matrices; /* of queues that slice, made with their first gang */
     struct gang__hash_table gangs; /* in them, by allocation */
+    /* While a gang is put where a handover kept places: the nodes of these, as bits of slots. */
+    const uint64_t *only;
+    uint32_t only_end;
+    gang_snapshot *dry[2]; /* scratch of the dry run of preemption: open nodes; a row of them */
 };
 
 /* Reservations (reserve/reserve.h). */

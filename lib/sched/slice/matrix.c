@@ -191,4 +191,6 @@ void gang__slice_free(gang_sched *s)
         free_matrix(s, m);
     }
     gang__hash_free(&s->slice.gangs, &s->mem);
+    gang_snapshot_free(s->slice.dry[0]);
+    gang_snapshot_free(s->slice.dry[1]);
 }

@@ -40,16 +40,15 @@ bool gang__rows_sweep(struct gang__matrix *m)
 
 /* ---- a view of a row ------------------------------------------------------------------------- */
 
-static void close_node(gang_snapshot *v, uint32_t slot)
+void gang__row_close_node(gang_snapshot *v, uint32_t slot)
 {
     uint64_t *head = &gang__snapshot_words(v, slot)[GANG__WORD_HEAD];
     if (gang__head_state(*head) == GANG__STATE_UP)
         *head = gang__head(GANG__STATE_DRAINING, gang__head_cpu(*head));
 }
 
-/* Is the whole shared part of the node free? */
-static bool is_untouched(const struct gang__matrix *m, const struct gang__node *node,
-                         const uint64_t *word)
+bool gang__row_is_untouched(const struct gang__matrix *m, const struct gang__node *node,
+                            const uint64_t *word)
 {
     const struct gang__node_type *shape = node->type;
     unsigned cores = gang__first_core(shape->layout), amounts = gang__first_amount(shape->layout);
@@ -72,8 +71,8 @@ static void open_columns(struct gang__matrix *m)
         const struct gang__column *c = node ? gang__column_at(m, node->id) : NULL;
         bool open = c && c->detached_uses == 0 && gang_snapshot_release(v, c->held) == GANG_OK;
         const uint64_t *word = node ? gang__snapshot_words(v, slot) : NULL;
-        if (node && !open && (c || !is_untouched(m, node, word)))
-            close_node(v, slot);
+        if (node && !open && (c || !gang__row_is_untouched(m, node, word)))
+            gang__row_close_node(v, slot);
         if (node && gang__head_state(word[0]) == GANG__STATE_UP)
             m->open_cpu += (int64_t)gang__head_cpu(word[0]);
     }
@@ -88,7 +87,13 @@ static bool is_fresh(const gang_sched *s, const struct gang__matrix *m)
 
 static struct gang__where where(gang_sched *s, const struct gang__matrix *m, struct gang__gang *g)
 {
-    return (struct gang__where){.s = s, .g = g, .on = m->view, .parts = true, .plans = true};
+    return (struct gang__where){.s = s,
+                                .g = g,
+                                .on = m->view,
+                                .only = s->slice.only,
+                                .only_end = s->slice.only_end,
+                                .parts = true,
+                                .plans = s->slice.only == NULL};
 }
 
 /* Has the gang a view of its own, because it must avoid nodes that other gangs need not avoid? */
@@ -110,6 +115,7 @@ static gang_result make_view(gang_sched *s, struct gang__matrix *m, struct gang_
     if (gang_snapshot_take(s->worker, m->view) != GANG_OK)
         return GANG_ENOMEM;
     open_columns(m);
+    (void)gang__slice_close_kept(s, m, g, m->view);
     m->viewed_in = own ? 0 : s->runs; /* other gangs may use the nodes that it avoids */
     struct gang__where w = where(s, m, g);
     return gang__where_close(&w, soft);
@@ -188,7 +194,7 @@ static gang_result try_rows(gang_sched *s, struct gang__sliced *x, const struct 
         r = try_row(s, x, g, m->active, true);
     for (uint32_t d = 0; r == GANG_ENOFIT && d < m->rows; d++)
         r = try_row(s, x, g, (m->active + d) % m->rows, false);
-    if (r == GANG_ENOFIT && m->rows < m->most) {
+    if (r == GANG_ENOFIT && m->rows + gang__slice_close_kept(s, m, g, NULL) < m->most) {
         r = try_row(s, x, g, m->rows, false);
         if (r == GANG_OK)
             open_row(m, x);
@@ -213,6 +219,26 @@ static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__
         return r;
     r = make_view(s, m, g, false);
     return r == GANG_OK ? try_rows(s, x, g) : r;
+}
+
+gang_result gang__slice_alloc_at(gang_sched *s, struct gang__gang *g,
+                                 const struct gang_placement *places, int64_t count,
+                                 gang_alloc_id *id)
+{
+    uint32_t end = 0;
+    for (int64_t i = 0; i < count; i++)
+        end = (uint32_t)places[i].node >= end ? (uint32_t)places[i].node + 1 : end;
+    uint64_t *only = gang__zalloc(&s->mem, (size_t)end / 64 + 1, sizeof(*only));
+    if (!only)
+        return GANG_ENOMEM;
+    for (int64_t i = 0; i < count; i++)
+        gang__mask_put(only, (uint32_t)places[i].node);
+    s->slice.only = only;
+    s->slice.only_end = end;
+    gang_result r = gang__slice_alloc(s, g, id);
+    s->slice.only = NULL;
+    gang__release(&s->mem, only);
+    return r;
 }
 
 gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id *id)

@@ -247,9 +247,12 @@ static void note_busy(struct gang__matrix *m)
 
 /* ---- rows and quanta ------------------------------------------------------------------------- */
 
-/* Move gangs to rows that are active sooner. */
-static bool merge_rows(struct gang__matrix *m)
+/* Move gangs to rows that are active sooner. Not while a handover counts on the rows as they
+ * are. */
+static bool merge_rows(const gang_sched *s, struct gang__matrix *m)
 {
+    if (gang__slice_close_kept(s, m, NULL, NULL) > 0)
+        return gang__rows_sweep(m);
     for (uint32_t d = 0; d + 1 < m->rows; d++) {
         uint32_t row = (m->active + d) % m->rows;
         gang__columns_reset(m, false);
@@ -285,7 +288,7 @@ static void next_row(gang_sched *s, struct gang__matrix *m)
     m->fresh = true;
     for (struct gang__sliced *x = m->first; x; x = x->next)
         x->refused = false;
-    if (merge_rows(m))
+    if (merge_rows(s, m))
         gang__wake_capacity_any(s); /* there may be another row */
 }
 
@@ -326,7 +329,7 @@ static void pass(gang_sched *s, struct gang__matrix *m)
         for (struct gang__sliced *x = m->first; x && m->fresh; x = x->next)
             x->refused = false;
         if (m->fresh && m->rows > 0)
-            (void)merge_rows(m);
+            (void)merge_rows(s, m);
         gang__wake_capacity_any(s);
     }
     if (m->until_ns <= s->now_ns || (m->rows > 1 && !is_alive(m, m->active)))

@@ -7,6 +7,7 @@
 #include "place/whatif/whatif.h"
 #include "sched/calendar/calendar.h"
 #include "sched/record/state.h"
+#include "sched/where/where.h"
 
 /* ---- what is stored -------------------------------------------------------------------------- */
 
@@ -58,6 +59,11 @@ struct gang__matrix {
     gang_snapshot *view;
     uint64_t viewed_in, viewed_stamp; /* in this run, and the capacity stamp then; 0: not */
     int64_t open_cpu;                 /* millicores on nodes that are open there */
+
+    /* In the dry run of preemption: rows that gangs open which were placed; the last place that was
+     * found is in a new row. */
+    uint32_t dry_rows;
+    bool dry_opens;
 };
 
 /* ---- what other folders ask and tell --------------------------------------------------------- */
@@ -75,6 +81,10 @@ bool gang__slice_concerns(const struct gang__gang *g);
 /* Put the gang into a row, or more of its tasks into its row: as gang_alloc() and
  * gang_alloc_grow(). It starts with its first quantum. */
 gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id *id);
+/* The same on the nodes of these places alone, which a handover kept; planned starts make way. */
+gang_result gang__slice_alloc_at(gang_sched *s, struct gang__gang *g,
+                                 const struct gang_placement *places, int64_t count,
+                                 gang_alloc_id *id);
 gang_result gang__slice_grow(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                              int64_t *granted);
 
@@ -104,6 +114,14 @@ void gang__slice_configure(gang_sched *s);
  */
 void gang__slice_dry_run_begin(gang_sched *s);
 gang_result gang__slice_dry_run_victim(gang_sched *s, const struct gang__gang *g, bool back);
+/* Find places for a gang in a row, on w->on without its tentative victims (`places` NULL: are there
+ * any?). Nothing is taken. As gang__where_place(). _take() closes the nodes of the places that were
+ * found last to all that is placed there later. */
+gang_result gang__slice_dry_run_place(const struct gang__where *w, struct gang__places *places);
+void gang__slice_dry_run_take(gang_sched *s, const struct gang__gang *g,
+                              const struct gang__places *places);
+/* A handover keeps places: views of matrices are made again. */
+void gang__slice_forget_views(gang_sched *s);
 
 /* Are all columns in the calendar, until their ends? */
 bool gang__slice_occupied(const gang_sched *s);

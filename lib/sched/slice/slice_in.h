@@ -6,7 +6,8 @@
  *   columns.c     the nodes of a matrix, and which gangs fit beside each other there
  *   column_time.c when gangs end at the latest, and until when columns take their nodes
  *   matrix.c      the matrix of a queue, and its list of gangs
- *   slice_view.c  what other folders ask: dry run, explanations, audit
+ *   slice_victims.c  dry run of preemption
+ *   slice_view.c  what other folders ask: explanations, audit
  *
  * What gangs share in time (cores, optionally GPUs) is held once for each node by an allocation of
  * the scheduler: its *column*. So no other allocation can take any of it, whichever gang runs. A
@@ -36,6 +37,19 @@ static inline uint32_t gang__row_distance(const struct gang__matrix *m, uint32_t
 /* Note the shares that its tasks from this number on use. On an error none of them is noted. */
 gang_result gang__uses_collect(gang_sched *s, struct gang__sliced *x, int64_t first);
 void gang__use_forget(gang_sched *s, struct gang__sliced *x, size_t i);
+
+/* ---- slice_victims.c, rows.c ----------------------------------------------------------------- */
+
+/* Close the nodes of the view that handovers keep for other gangs of the matrix (NULL: none is
+ * closed). Returns how many such gangs there are: each of them may need a row of its own. */
+uint32_t gang__slice_close_kept(const gang_sched *s, const struct gang__matrix *m,
+                                const struct gang__gang *g, gang_snapshot *view);
+
+/* No gang comes to the node of the view. */
+void gang__row_close_node(gang_snapshot *v, uint32_t slot);
+/* Is the whole shared part of the node free? */
+bool gang__row_is_untouched(const struct gang__matrix *m, const struct gang__node *node,
+                            const uint64_t *word);
 
 /* ---- matrix.c, rows.c ------------------------------------------------------------------------ */
 

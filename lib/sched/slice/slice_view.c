@@ -1,45 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What other folders ask of matrices: the dry run of preemption, explanations, hosts, the audit. */
+/* What other folders ask of matrices: explanations, hosts, the audit. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "sched/slice/slice_in.h"
-
-/* ---- the dry run of preemption --------------------------------------------------------------- */
-
-void gang__slice_dry_run_begin(gang_sched *s)
-{
-    for (struct gang__matrix *m = s->slice.matrices; m; m = m->next)
-        for (struct gang__sliced *x = m->first; x; x = x->next)
-            for (size_t i = 0; i < x->uses; i++)
-                x->use[i].column->tentative_uses = 0;
-}
-
-/* A user of a column becomes a tentative victim, or (back) stays. Without users the column is
- * released on the snapshot. */
-static gang_result count_tentative(gang_sched *s, struct gang__column *c, bool back)
-{
-    gang_result r = GANG_OK;
-    if (back && c->tentative_uses == c->uses)
-        r = gang__snapshot_retake(s->scratch, c->held);
-    if (r == GANG_OK)
-        c->tentative_uses += back ? (uint32_t)-1 : 1;
-    if (r == GANG_OK && !back && c->tentative_uses == c->uses)
-        (void)!gang_snapshot_release(s->scratch, c->held);
-    return r;
-}
-
-gang_result gang__slice_dry_run_victim(gang_sched *s, const struct gang__gang *g, bool back)
-{
-    const struct gang__sliced *x = g->sliced;
-    gang_result r = GANG_OK;
-    size_t done = 0;
-    for (; x && r == GANG_OK && done < x->uses; done += r == GANG_OK)
-        r = count_tentative(s, x->use[done].column, back);
-    while (r != GANG_OK && done > 0)
-        (void)count_tentative(s, x->use[--done].column, !back);
-    return r;
-}
 
 /* ---- explaining and reading ------------------------------------------------------------------ */
 

@@ -340,6 +340,7 @@ void gang__gang_clear(gang_sched *s, struct gang__gang *g)
     gang__usage_out(s, g);
     memset(g->has, 0, gang__gang_request(g)->group_count * sizeof(*g->has));
     g->tasks = 0;
+    g->preempt.took = false;
     g->alloc = GANG_ID_NONE;
     g->reports.below_min = g->reports.refill = false;
     gang__usage_in(s, g);
