@@ -157,10 +157,14 @@ static bool could_stay(gang_sched *s, const struct gang__gang *g, int64_t until_
         return true;
     if (!gang__calendar_lay_out_alloc(s, g, gang__gang_holds(g), until_ns, &o))
         return false;
-    struct gang__trial t;
+    struct gang__trial t, outside;
     gang__trial_begin(&t, s, inside);
     gang__trial_withdraw(&t, g->calendar.occupies - 1);
-    bool fits = gang__reserve_fits_inside(s, g, &o);
+    gang__trial_begin(&outside, s, s->calendar->timeline);
+    if (g->calendar.beside)
+        gang__trial_withdraw(&outside, g->calendar.beside - 1);
+    bool fits = gang__reserve_fits_inside(s, g, &o) && gang__calendar_fits_beside(s, g, &o);
+    gang__trial_drop(&outside);
     gang__trial_drop(&t);
     return fits;
 }
