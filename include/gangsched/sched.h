@@ -924,7 +924,8 @@ enum {
     /** Gangs stopped for it before, and it could not start after all: until another event no gang
      *  is preempted for it. */
     GANG_PREEMPTION_FAILED = 10,
-    GANG_PREEMPTION_BEHIND = 11,    /**< `blocker` waits for the same and is tried before it */
+    /** `blocker` is tried before it: it waits for the same, or the queue keeps to its order */
+    GANG_PREEMPTION_BEHIND = 11,
     GANG_PREEMPTION_PROTECTED = 12, /**< a rule protects each gang that runs */
     /** Without all gangs that it may take together it still has no place, or its queues do not
      *  allow it to start. */
@@ -1083,12 +1084,14 @@ struct gang_preemption {
  *
  * Each gang is judged by itself, by the usage as it is. The attempts that the next run would make
  * are then made without effect, by the code of the run itself, which judges victims together. So
- * GANG_PREEMPTION_NEXT with `takeable` 0 means that gangs are only moved. The size of the answer is
- * bounded, whatever runs.
+ * GANG_PREEMPTION_NEXT with `takeable` 0 means that gangs are only moved. Where jobs have planned
+ * starts, that run first plans anew and may find that a job waits for another reason. The size of
+ * the answer is bounded, whatever runs.
  * @param out receives the answer; free it with gang_preemption_free()
  * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (called from a callback); GANG_ENOMEM. On
  *   an error *out is NULL.
- * Owner. Changes nothing that a later decision depends on. Time is that of the last run, and shares
+ * Owner. Changes nothing that a later decision depends on: not the mix that GANG_POLICY_FGD and
+ * _HEADROOM learn either. Time is that of the last run, and shares
  * are divided anew, as in gang_queue_get(). May allocate. O(gangs that run + queues), plus what one
  * attempt to preempt costs (gang_sched_run()): not for each job in each run.
  */

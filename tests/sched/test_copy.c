@@ -3,7 +3,8 @@
  * whatever is under way, and both go on with the same events. Their callbacks must be the same,
  * call by call: jobs, places, times, devices. Half of them are copies for hosts
  * (gang_sched_copy()), with messages that no run has processed and with heartbeats. The others
- * are copies for forecasts. Nodes may have changed since the last run.
+ * are copies for forecasts. Nodes may have changed since the last run. In one test the original
+ * alone is asked why its jobs preempt no others: the questions change nothing.
  *   GANG_SEED           begins with this world
  *   GANG_TEST_SECONDS   how long each test, 3 unless told */
 #include <gangsched/gangsched.h>
@@ -42,9 +43,11 @@ static bool reserves; /* in this world something is reserved now and then */
 static bool whole;    /* it is copied for a host */
 static bool memory;   /* devices are asked for by memory */
 static bool starving; /* copies are tried with too little memory */
+static bool asking;   /* the original is asked why its jobs preempt no others, the copy is not */
 static struct fail_mem heap;
 static int64_t messages_copied, heartbeats_copied, changes_copied;
 static int names_made;
+static int64_t answers_seen, nexts_seen;
 
 /* ---- the host ---- */
 
@@ -764,6 +767,19 @@ static void say_reservations(struct side *at)
     }
 }
 
+/* Only the original is asked about all its jobs: what follows must not depend on it. */
+static void ask_all(void)
+{
+    for (gang_job_id id = gang_job_next(side[0].s, GANG_ID_NONE);
+         asking && sides > 1 && id != GANG_ID_NONE; id = gang_job_next(side[0].s, id)) {
+        struct gang_preemption *p;
+        MUST(gang_job_explain_preemption(side[0].s, id, &p));
+        answers_seen += p->outcome != GANG_PREEMPTION_NONE;
+        nexts_seen += p->outcome == GANG_PREEMPTION_NEXT;
+        gang_preemption_free(p);
+    }
+}
+
 static void run_both(void)
 {
     struct gang_run_opts opts = GANG_RUN_OPTS_INIT;
@@ -854,7 +870,9 @@ static void take_step(void)
     now_ns += one_in(3) ? 0 : (1 + below(5)) * SECOND;
     if (one_in(3) && next > now_ns && next < now_ns + 60 * SECOND)
         now_ns = next;
+    ask_all(); /* before messages are taken in, */
     run_both();
+    ask_all(); /* and when nothing is left to do */
 }
 
 /* Does the copy hold gangs in a matrix? Are some of them still suspending? */
@@ -981,6 +999,9 @@ static void live_on(void)
            " copies with nodes that changed\n",
            messages_copied, heartbeats_copied, changes_copied);
     ck_assert_int_gt(starts_seen, 0);
+    if (asking)
+        printf("%" PRId64 " answers, %" PRId64 " that a job is next\n", answers_seen, nexts_seen);
+    ck_assert(!asking || worlds < 30 || (answers_seen > 0 && nexts_seen > 0));
     ck_assert(worlds < 100 || (messages_copied > 0 && heartbeats_copied > 0 && changes_copied > 0));
     ck_assert(worlds < 30 || slicing ||
               (copies_reserved > 0 && begins_seen > 0 && inside_seen > 0));
@@ -988,13 +1009,24 @@ static void live_on(void)
 
 START_TEST(a_copy_decides_like_its_original)
 {
-    slicing = false;
+    slicing = asking = starving = false;
     live_on();
 }
 END_TEST
 
 START_TEST(a_copy_rotates_time_slices_like_its_original)
 {
+    slicing = true;
+    asking = starving = false;
+    live_on();
+}
+END_TEST
+
+START_TEST(questions_about_preemption_change_nothing)
+{
+    asking = true;
+    starving = slicing = false;
+    live_on();
     slicing = true;
     live_on();
 }
@@ -1003,11 +1035,10 @@ END_TEST
 START_TEST(a_failed_copy_leaks_nothing)
 {
     starving = true;
-    slicing = false;
+    asking = slicing = false;
     live_on();
     slicing = true;
     live_on();
-    starving = false;
 }
 END_TEST
 
@@ -1018,6 +1049,7 @@ int main(void)
     tcase_set_timeout(tests, 0);
     tcase_add_test(tests, a_copy_decides_like_its_original);
     tcase_add_test(tests, a_copy_rotates_time_slices_like_its_original);
+    tcase_add_test(tests, questions_about_preemption_change_nothing);
     tcase_add_test(tests, a_failed_copy_leaks_nothing);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -181,6 +181,7 @@ struct gang__plan_score {
     struct gang__scored_node *candidate;
     size_t count, cap;
     bool scored;
+    bool keeps_mix;     /* gang__placer_keep_mix() */
     uint64_t *slot_set; /* slots of nodes that may take a task, as bits */
     size_t slot_set_cap;
     struct gang__fgd *fgd;           /* of policy_fgd.c */

@@ -45,6 +45,18 @@ struct gang__placer *gang__placer_of(gang_worker *w)
     return p;
 }
 
+void gang__placer_keep_mix(gang_worker *w, bool keep)
+{
+    struct gang__placer *p = gang__placer_of(w);
+    if (!p)
+        return; /* out of memory: it cannot plan either */
+    p->plan.score.keeps_mix = keep;
+    if (keep)
+        return;
+    gang__fgd_forget_mix(p->plan.score.fgd);
+    gang__headroom_forget_mix(p->plan.score.headroom);
+}
+
 bool gang__placer_copy(gang_worker *to, const gang_worker *from)
 {
     const struct gang__placer *there = from->place;

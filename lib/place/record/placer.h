@@ -21,6 +21,11 @@ static inline struct gang__plan *gang__plan_of(const gang_worker *w)
 /* The placer of a worker, made at first use. NULL: out of memory. */
 struct gang__placer *gang__placer_of(gang_worker *w);
 
+/* From now on (keep) the worker does not bring the mix that it learned up to date. At the end of it
+ * (not keep) it forgets what it had to learn meanwhile. So plans in between have no effect on later
+ * ones, which depend on when the worker learned. */
+void gang__placer_keep_mix(gang_worker *w, bool keep);
+
 /* Copy what a worker has learned of the mix, for a worker of a copied cluster that has the mixes.
  * False: out of memory. */
 bool gang__placer_copy(gang_worker *to, const gang_worker *from);

@@ -82,6 +82,9 @@ extern const struct gang__policy gang__policy_best_fit, gang__policy_dot_product
  * memory. */
 bool gang__fgd_copy(struct gang__plan *to, const struct gang__fgd *from);
 bool gang__headroom_copy(struct gang__plan *to, const struct gang__headroom *from);
+/* If the mix was learned while the worker keeps its mix (placer.h), it is learned again. */
+void gang__fgd_forget_mix(struct gang__fgd *f);
+void gang__headroom_forget_mix(struct gang__headroom *h);
 void gang__fgd_free(struct gang__fgd *f, const struct gang_mem *mem);
 void gang__headroom_free(struct gang__headroom *h, const struct gang_mem *mem);
 

@@ -60,6 +60,7 @@ struct entry {
 
 struct gang__fgd {
     bool ready;
+    bool forget;      /* it was learned while the worker keeps its mix */
     bool by_memory;   /* some shape asks by memory: nodes of one model may differ */
     uint64_t version; /* of the declared mix; 0: learned, */
     uint64_t learned; /* when there were so many tasks */
@@ -136,6 +137,13 @@ bool gang__fgd_copy(struct gang__plan *to, const struct gang__fgd *from)
     return find_typical(to, f, f->own, f->owns);
 }
 
+void gang__fgd_forget_mix(struct gang__fgd *f)
+{
+    if (!f || !f->forget)
+        return;
+    f->ready = f->forget = false;
+}
+
 /* The mix as it is now. */
 static bool begin(struct gang__plan *p)
 {
@@ -147,9 +155,10 @@ static bool begin(struct gang__plan *p)
     uint64_t learned = gang__load_relaxed(&m->learned), version = mix ? mix->version : 0;
     bool done = f != NULL;
     if (done && (!f->ready || f->version != version ||
-                 (!mix && learned > f->learned + f->learned / RENEW_PART))) {
+                 (!mix && !p->score.keeps_mix && learned > f->learned + f->learned / RENEW_PART))) {
         f->version = version;
         f->learned = learned;
+        f->forget = !mix && p->score.keeps_mix;
         done = mix ? find_typical(p, f, mix->shape, mix->count) : learn(p, f, m);
     }
     p->out.failed = !done;

@@ -57,6 +57,7 @@ struct entry {
 
 struct gang__headroom {
     bool ready;
+    bool forget;      /* it was learned while the worker keeps its mix */
     bool by_memory;   /* some shape asks by memory: nodes of one model may differ */
     uint64_t version; /* of the declared mix; 0: learned, */
     uint64_t learned; /* when there were so many tasks */
@@ -142,6 +143,13 @@ static bool take_mix(struct gang__plan *p, struct gang__headroom *h,
     return true;
 }
 
+void gang__headroom_forget_mix(struct gang__headroom *h)
+{
+    if (!h || !h->forget)
+        return;
+    h->ready = h->forget = false;
+}
+
 static bool begin(struct gang__plan *p)
 {
     if (!p->score.headroom)
@@ -152,9 +160,10 @@ static bool begin(struct gang__plan *p)
     uint64_t learned = gang__load_relaxed(&m->learned), version = mix ? mix->version : 0;
     bool done = h != NULL;
     if (done && (!h->ready || h->version != version ||
-                 (!mix && learned > h->learned + h->learned / RENEW_PART))) {
+                 (!mix && !p->score.keeps_mix && learned > h->learned + h->learned / RENEW_PART))) {
         h->version = version;
         h->learned = learned;
+        h->forget = !mix && p->score.keeps_mix;
         if (!mix)
             done = gang__mix_learned(p->c, m, &h->own, &h->own_cap, &h->owns);
         done = done && take_mix(p, h, mix ? mix->shape : h->own, mix ? mix->count : h->owns);

@@ -141,6 +141,7 @@ static void cycle(gang_sched *s)
         run_stage(s, gang__budgets_step);
     run_stage(s, finish_handovers);
     gang__queues_remove_idle(s);
+    gang__order_refresh(s); /* entitlement goes by shares */
     (void)gang__entitled_unblock(s);
     do {
         run_stage(s, refresh_plans);
@@ -156,6 +157,15 @@ static void cycle(gang_sched *s)
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
+
+/* Nodes may have changed since the last run. The whole run, and what is counted up to now, goes by
+ * the new totals, guarantees and limits. So it is the same if a caller read figures between the
+ * runs, which brings them up to date, too. */
+static void refresh_bounds(gang_sched *s)
+{
+    (void)gang__fair_refresh_bounds(s);
+    gang__order_apply_bounds(s);
+}
 
 /* Past use decays. The integral is exact: it is brought up to date before use changes. */
 static void decay(gang_sched *s)
@@ -183,6 +193,7 @@ static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
     s->preempt.preempted_tasks = 0;
     s->no_memory = false;
     memset(&s->info, 0, sizeof(s->info));
+    refresh_bounds(s);
     decay(s);
 }
 

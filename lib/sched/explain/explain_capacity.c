@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rcu.h"
+#include "place/record/record.h"
 #include "sched/explain/explain_in.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
@@ -229,6 +230,7 @@ gang_result gang__explain_capacity(struct gang__reasons *l)
     if (explain_rows(l))
         return GANG_OK;
     gang_result r = GANG_OK;
+    gang__placer_keep_mix(l->s->worker, true); /* an explanation changes nothing */
     if (g->alloc == GANG_ID_NONE) {
         r = gang_request_explain(l->s->worker, gang__gang_request(g), take_answer, &answer);
     } else {
@@ -238,6 +240,7 @@ gang_result gang__explain_capacity(struct gang__reasons *l)
         r = gang_alloc_explain(l->s->worker, g->alloc, group, take_answer, &answer);
         r = r == GANG_ERANGE ? GANG_OK : r;
     }
+    gang__placer_keep_mix(l->s->worker, false);
     explain_cells(l);
     return r;
 }

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "place/record/record.h"
+#include "sched/backfill/backfill.h"
 #include "sched/cycle/cycle.h"
 #include "sched/order/order.h"
 #include "sched/usage/usage.h"
@@ -250,15 +252,27 @@ static int32_t bar_of(gang_sched *s, struct gang__gang *g)
     if (class->state != GANG__CLASS_BLOCKED || class->why == GANG_WAIT_NOT_TRIED)
         return GANG_PREEMPTION_NOT_TRIED;
     int32_t bar = gang__preempt_bar(s, g, class->why);
-    if (bar == GANG_PREEMPTION_NEXT && !gang__preempt_may_help(s, class, g))
+    bool grows = g->alloc != GANG_ID_NONE;
+    if (bar == GANG_PREEMPTION_NEXT &&
+        (!gang__preempt_may_help(s, class, g) || (grows && !gang__backfill_may_grow(s, g))))
         return GANG_PREEMPTION_REASON;
     return bar;
+}
+
+/* The gang that is tried before this one, and without which this one is not tried: the head of its
+ * wait class, or that of a class which bars it. NULL: it is tried itself. */
+static const struct gang__gang *tried_before(const struct gang__gang *g)
+{
+    const struct gang__wait_class *class = g->order.wait_class;
+    const struct gang__wait_class *bars = gang__order_barred_by(class->leaf, class);
+    const struct gang__gang *first = gang__wait_class_head(bars ? bars : class);
+    return first == g ? NULL : first;
 }
 
 static gang_result look(gang_sched *s, struct gang__gang *g, struct gang__preemption_answer *a)
 {
     struct gang__would would;
-    struct gang__gang *head = gang__wait_class_head(g->order.wait_class);
+    const struct gang__gang *first = tried_before(g);
     struct adding adding = {a, g->job->priority};
     gang_result r = gang__would_preempt(s, g, g->order.wait_class->why, add_gang, &adding, &would);
     if (r != GANG_OK)
@@ -268,9 +282,9 @@ static gang_result look(gang_sched *s, struct gang__gang *g, struct gang__preemp
     a->shown.together = (int64_t)would.together;
     if (would.outcome == GANG_PREEMPTION_PROTECTED && a->shown.takeable > 0)
         a->shown.outcome = GANG_PREEMPTION_CAPACITY;
-    if (would.outcome == GANG_PREEMPTION_NEXT && head != g) {
+    if (would.outcome == GANG_PREEMPTION_NEXT && first) {
         a->shown.outcome = GANG_PREEMPTION_BEHIND;
-        a->shown.blocker = head->job->id;
+        a->shown.blocker = first->job->id;
     }
     return GANG_OK;
 }
@@ -334,7 +348,9 @@ gang_result gang__explain_preemption(gang_sched *s, struct gang__job *job,
     a->shown.queue_size = sizeof(a->queue[0]);
     a->shown.rules = &a->rule[0].shown;
     a->shown.rule_size = sizeof(a->rule[0]);
+    gang__placer_keep_mix(s->worker, true); /* so that attempts change nothing */
     gang_result r = fill(s, job, a);
+    gang__placer_keep_mix(s->worker, false);
     if (r != GANG_OK) {
         gang_preemption_free(&a->shown);
         return r;

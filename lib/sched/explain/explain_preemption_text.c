@@ -257,7 +257,7 @@ static void write_outcome(struct gang__preemption_answer *a)
     };
     const struct gang_preemption *p = &a->shown;
     if (p->outcome == GANG_PREEMPTION_BEHIND)
-        snprintf(a->text, sizeof(a->text), "job %" PRIu64 " waits for the same and goes first",
+        snprintf(a->text, sizeof(a->text), "job %" PRIu64 " is tried before it, and is blocked",
                  p->blocker);
     else if (p->outcome == GANG_PREEMPTION_CAPACITY)
         snprintf(a->text, sizeof(a->text),

@@ -64,7 +64,8 @@ struct gang__would {
 gang_result gang__would_preempt(gang_sched *s, struct gang__gang *g, int32_t why,
                                 gang__protected_fn *visit, void *user, struct gang__would *out);
 
-/* The amounts for which preemption is tried, ascending by dimension. Returns their number. */
+/* The amounts for which preemption is tried, ascending by dimension. Returns their number; 0, too,
+ * if the gang has all its places. */
 uint32_t gang__preempt_request(gang_sched *s, struct gang__gang *g,
                                struct gang__take take[GANG__DIMS]);
 

@@ -36,7 +36,7 @@ uint32_t gang__preempt_request(gang_sched *s, struct gang__gang *g,
 {
     struct gang__preemption p;
     if (g->alloc != GANG_ID_NONE && gang__gang_lacks_all(g) == 0)
-        return 0; /* its time slice is not on, and it has all tasks */
+        return 0; /* it has its places, and waits for its turn on them */
     bool partitions = gang__partition_count(g) > 0;
     if (partitions)
         gang__partition_try(g, 0);
