@@ -3,6 +3,7 @@
  * queues on both sides, and the bounds of the answer. */
 #include <jansson.h>
 
+#include "sched/record/state.h"
 #include "sched/reserving.h"
 
 static const int64_t minute = (int64_t)60 * HOST_SECOND;
@@ -524,17 +525,185 @@ START_TEST(a_run_may_preempt_few_tasks)
 }
 END_TEST
 
+/* Without the low job queue a would stay inside its share of 3 GPUs. But the low job still fits
+ * when the gang of b has stopped, and would start again. */
 START_TEST(giving_up_an_own_job_is_a_pretext)
 {
-    open_host(1, 5);
     struct gang_queue_spec q[] = {queue("a", NULL), queue("b", NULL)};
+    open_host(1, 5);
+    q[0].weight = q[1].weight = 2;
     host_queues(&h, q, 2);
-    start("a", 1, 1);
-    start("b", 4, 0);
-    gang_job_id high = start("a", 3, 9);
-    ask(high);
-    ck_assert_int_ge(answer->outcome, GANG_PREEMPTION_CAPACITY);
+    start("a", 1, 0);
+    start("b", 3, 0);
+    gang_job_id high = start("a", 3, 5);
+    outcome_is(high, GANG_PREEMPTION_PRETEXT);
     ck_assert_int_eq(answer->takeable, 1); /* the own job, by priority */
+    ck_assert_int_eq(answer->together, 2);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, high), 0);
+}
+END_TEST
+
+/* Queue a uses twice its share of the cores, which b waits for. What it asks for of the GPUs is
+ * inside its share, but with it a would be fuller than b. */
+START_TEST(a_queue_that_would_end_fuller_than_the_giver)
+{
+    struct gang_group_spec cores = group_of(1, 8000, 0), gpus_only = group_of(1, 0, 2000);
+    struct gang_job_spec of_cores = host_job(&cores, 1), of_gpus = host_job(&gpus_only, 1);
+    struct gang_queue_spec q[] = {queue("a", NULL), queue("b", NULL)};
+    open_host(1, 4);
+    q[1].reclaim = GANG_PREEMPT_NEVER;
+    host_queues(&h, q, 2);
+    of_cores.queue = "a";
+    of_gpus.queue = "b";
+    host_submit(&h, &of_cores);
+    host_submit(&h, &of_gpus);
+    host_submit(&h, &of_gpus);
+    host_run(&h, 1);
+    of_cores.queue = "b";
+    host_submit(&h, &of_cores); /* so that the cores are shared */
+    host_run(&h, 1);
+    gpus_only.gpu_milli = 1000;
+    of_gpus.queue = "a";
+    gang_job_id id = host_submit(&h, &of_gpus);
+    host_run(&h, 1);
+    outcome_is(id, GANG_PREEMPTION_FULLER);
+    ck_assert_int_eq(answer->takeable, 2);
+    h.s->opts.saturation_milli = 1; /* as if the host allowed it */
+    outcome_is(id, GANG_PREEMPTION_NEXT);
+}
+END_TEST
+
+/* Each of the two gangs of b may be taken by itself, but with both b would use less than it is
+ * guaranteed. */
+START_TEST(victims_that_break_a_guarantee_together)
+{
+    struct gang_queue_spec q[] = {queue("a", &three), queue("b", &two)};
+    opts.max_moves = -1;
+    open_host(2, 3);
+    host_queues(&h, q, 2);
+    submit_to("b", 2, "node = n0");
+    host_run(&h, 1);
+    submit_to("b", 1, "node = n0");
+    host_run(&h, 1);
+    gang_job_id id = submit_to("a", 3, "node = n0");
+    host_run(&h, 1);
+    outcome_is(id, GANG_PREEMPTION_GUARANTEE);
+    ck_assert_int_eq(answer->takeable, 2);
+    ck_assert_int_eq(answer->together, 1);
+    q[1].guaranteed = &one;
+    host_queues(&h, q, 2);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, id), 1);
+}
+END_TEST
+
+static gang_job_id start_of(const char *user, int64_t gpus, int64_t priority)
+{
+    struct gang_job_spec *spec = host_spec("a", gpus, gpus, priority);
+    spec->user = user;
+    gang_job_id id = host_submit(&h, spec);
+    host_run(&h, 1);
+    return id;
+}
+
+/* What a user may use depends on what the others do: beside the gang of bob ann may use 5 GPUs,
+ * without it 3.5. */
+START_TEST(a_limit_that_holds_without_the_victims)
+{
+    bool bob_waits = _i == 0; /* otherwise when the gang has stopped */
+    struct gang_queue_spec q = queue("a", NULL);
+    open_host(1, 4);
+    q.user_limit_percent = 25;
+    host_queues(&h, &q, 1);
+    start_of("ann", 1, 9);
+    start_of("bob", 3, 0);
+    if (bob_waits)
+        start_of("bob", 3, 0);
+    gang_job_id id = start_of("ann", 3, 9);
+    outcome_is(id, GANG_PREEMPTION_LIMIT);
+    ck_assert_int_eq(answer->takeable, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, id), 0);
+}
+END_TEST
+
+/* When the victim has stopped, the queue may not use so much any more. */
+START_TEST(a_job_for_which_gangs_stopped_before)
+{
+    struct gang_queue_spec q[] = {queue("a", &two), queue("b", NULL)};
+    open_host(1, 2);
+    q[1].grace_ns = minute;
+    q[0].limit = &one;
+    host_queues(&h, q, 2);
+    h.lingers = true;
+    gang_job_id gang = start("b", 2, 0), id = start("a", 2, 0);
+    outcome_is(id, GANG_PREEMPTION_VICTIMS);
+    q[0].guaranteed = &one;
+    q[0].limit_count = 1;
+    host_queues(&h, q, 2);
+    host_run(&h, 1);
+    outcome_is(id, GANG_PREEMPTION_VICTIMS);
+    MUST(gang_report_tasks(h.s, gang, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_STOPPED));
+    host_run(&h, 1);
+    outcome_is(id, GANG_PREEMPTION_FAILED);
+    ck_assert_uint_eq(answer->rule_count, 0);
+    start("b", 1, 0); /* another event */
+    ck_assert_int_ne(ask(id)->outcome, GANG_PREEMPTION_FAILED);
+}
+END_TEST
+
+START_TEST(a_gang_that_waits_for_a_row_of_time_slices)
+{
+    struct gang_queue_spec q[] = {queue("a", &two), queue("b", NULL)};
+    struct gang_group_spec group = group_of(1, 4000, 0);
+    struct gang_job_spec spec = host_job(&group, 1);
+    open_host(1, 2);
+    q[0].quantum_ns = minute;
+    q[0].quantum_rows = 2;
+    host_queues(&h, q, 2);
+    group.memory_bytes = GIB;
+    spec.queue = "a";
+    gang_job_id of_row[3];
+    for (int i = 0; i < 3; i++) {
+        of_row[i] = host_submit(&h, &spec);
+        host_run(&h, 1);
+    }
+    outcome_is(of_row[2], GANG_PREEMPTION_SLICE); /* all rows are full */
+    ck_assert_uint_eq(answer->rule_count, 0);
+    ck_assert_uint_gt(queue_at(0)->amount_count, 0);
+    ck_assert_int_eq(host_job_state(&h, of_row[1]), GANG_JOB_SUSPENDED);
+    outcome_is(of_row[1], GANG_PREEMPTION_SLICE); /* it has its row, and waits for its turn */
+    ck_assert_uint_eq(queue_at(0)->amount_count, 0);
+}
+END_TEST
+
+START_TEST(a_member_of_a_reservation)
+{
+    struct gang_queue_spec q[] = {queue("a", &four), queue("b", NULL)};
+    open_host(1, 4);
+    host_queues(&h, q, 2);
+    reserve(gpus("r", 2, 1, 1000));
+    run_until(1);
+    struct gang_job_spec *spec = host_spec("b", 2, 2, 0);
+    spec->time_limit_ns = 900 * SECOND;
+    host_submit(&h, spec);
+    host_run(&h, 1);
+    gang_job_id member[2];
+    for (int i = 0; i < 2; i++) {
+        spec = host_spec("a", 2, 2, 0);
+        spec->reservation = "r";
+        spec->time_limit_ns = 100 * SECOND;
+        member[i] = host_submit(&h, spec);
+        host_run(&h, 1);
+    }
+    ck_assert_int_eq(host_tasks(&h, member[0]), 2);
+    outcome_is(member[1], GANG_PREEMPTION_RESERVATION);
+    ck_assert_uint_eq(answer->rule_count, 0);
+    spec->reservation = NULL;
+    gang_job_id other = host_submit(&h, spec);
+    host_run(&h, 1);
+    outcome_is(other, GANG_PREEMPTION_CAPACITY); /* others may preempt, but not on these nodes */
 }
 END_TEST
 
@@ -791,6 +960,12 @@ static void add_outcomes(TCase *t)
     tcase_add_test(t, preemption_may_be_observed_only);
     tcase_add_test(t, a_run_may_preempt_few_tasks);
     tcase_add_test(t, giving_up_an_own_job_is_a_pretext);
+    tcase_add_test(t, a_queue_that_would_end_fuller_than_the_giver);
+    tcase_add_test(t, victims_that_break_a_guarantee_together);
+    tcase_add_loop_test(t, a_limit_that_holds_without_the_victims, 0, 2);
+    tcase_add_test(t, a_job_for_which_gangs_stopped_before);
+    tcase_add_test(t, a_gang_that_waits_for_a_row_of_time_slices);
+    tcase_add_test(t, a_member_of_a_reservation);
     tcase_add_test(t, a_suspended_job_resumes_on_its_places_alone);
     tcase_add_test(t, moves_alone_are_told_apart);
 }

@@ -21,13 +21,13 @@ int64_t gang__victim_tasks(const struct gang__victim *v, uint32_t group)
     return g->has[group] - g->victim.tentative_tasks[group];
 }
 
-/* So many tasks of a group leave the usage (times < 0) of the queues, or come back. Where users
- * preempt by user limit, that of the user as well. */
+/* So many tasks of a group leave the usage (times < 0) of the queues and of the user, or come
+ * back. */
 static void shift_tasks(const struct gang__gang *g, uint32_t group, int64_t times)
 {
-    gang__usage_shift(g->job->leaf, g->request_class, group, times);
+    gang__usage_shift(g, group, times);
     if (g->job->leaf->q->within == GANG_PREEMPT_USER_LIMIT)
-        gang__user_usage_shift(g, group, times);
+        gang__user_note_tentative(g, group, -times);
 }
 
 void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v, int64_t sign)

@@ -336,11 +336,41 @@ bool gang__preempt_breaks_guarantee(const struct gang__preemption *p,
     return false;
 }
 
+/* Victims of the taker's leaf wait when they have stopped: their users are then active, and the
+ * limit of the taker's user depends on that. */
+static void let_victims_wait(const struct gang__preemption *p)
+{
+    const struct gang__queue_state *leaf = p->taker->job->leaf;
+    struct gang__victims *v = p->s->preempt.victims;
+    if (leaf->q->preempt == GANG_PREEMPT_MODE_CANCEL || !p->taker->job->leaf_user)
+        return;
+    for (size_t i = 0; i < v->count; i++) {
+        struct gang__gang *g = v->list[i].g;
+        if (g->job->leaf != leaf || g->demands || v->list[i].moves)
+            continue;
+        v->list[i].waits = g->demands = true;
+        g->job->leaf_user->waiting++;
+    }
+}
+
+static void end_wait_of_victims(const struct gang__preemption *p)
+{
+    struct gang__victims *v = p->s->preempt.victims;
+    for (size_t i = 0; i < v->count; i++)
+        if (v->list[i].waits) {
+            v->list[i].waits = v->list[i].g->demands = false;
+            v->list[i].g->job->leaf_user->waiting--;
+        }
+}
+
 bool gang__preempt_may_start(const struct gang__preemption *p)
 {
     struct gang__refusal refusal;
-    return gang__limits_refuse(p->s, p->taker, p->take, p->count, p->taker->order.wait_class->fixed,
-                               &refusal) == NULL;
+    let_victims_wait(p);
+    bool may = !gang__limits_refuse(p->s, p->taker, p->take, p->count,
+                                    p->taker->order.wait_class->fixed, &refusal);
+    end_wait_of_victims(p);
+    return may;
 }
 
 /* The taker is charged: does the queue use more than it may reclaim for? */

@@ -99,11 +99,19 @@ static void add(struct gang__queue_state *leaf, size_t which,
     }
 }
 
-void gang__usage_shift(struct gang__queue_state *leaf,
-                       const struct gang__request_class *request_class, uint32_t group,
-                       int64_t times)
+static void add_to_user(const struct gang__gang *g, uint32_t group, int64_t times)
 {
-    add(leaf, 0, request_class, group, times);
+    const struct gang__request_class *request_class = g->request_class;
+    const struct gang__take *take = request_class->take + request_class->group[group].from;
+    struct gang__user *user = g->job->leaf_user;
+    for (uint32_t i = 0; user && times && i < request_class->group[group].count; i++)
+        user->used[take[i].dim] += take[i].amount * times;
+}
+
+void gang__usage_shift(const struct gang__gang *g, uint32_t group, int64_t times)
+{
+    add(g->job->leaf, 0, g->request_class, group, times);
+    add_to_user(g, group, times);
 }
 
 static void promise_tasks(const gang_sched *s, struct gang__gang *g, uint32_t group, bool fixed,
@@ -162,10 +170,7 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
         add(leaf, 0, request_class, group, sign * g->has[group]);
         add(leaf, 1, request_class, group, sign * kept);
         add(leaf, 2, request_class, group, sign * lacks);
-        for (uint32_t i = 0; user && g->has[group] && i < request_class->group[group].count; i++)
-            user->used[request_class->take[request_class->group[group].from + i].dim] +=
-                sign * g->has[group] *
-                request_class->take[request_class->group[group].from + i].amount;
+        add_to_user(g, group, sign * g->has[group]);
     }
     for (struct gang__queue_state *at = leaf; at; at = at->parent)
         at->tasks += sign * g->tasks;

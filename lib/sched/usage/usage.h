@@ -57,11 +57,9 @@ void gang__gpu_memory_copy_end(gang_sched *s, const gang_sched *from);
 void gang__usage_out(gang_sched *s, struct gang__gang *g);
 void gang__usage_in(gang_sched *s, struct gang__gang *g);
 
-/* Adds `times` the amounts of a group's task to the usage of the leaf and of all queues above; a
- * negative `times` subtracts. */
-void gang__usage_shift(struct gang__queue_state *leaf,
-                       const struct gang__request_class *request_class, uint32_t group,
-                       int64_t times);
+/* Adds `times` the amounts of a task of the group to the usage of the gang's user, leaf and all
+ * queues above; a negative `times` subtracts. */
+void gang__usage_shift(const struct gang__gang *g, uint32_t group, int64_t times);
 
 /* Adds (or, with sign -1, subtracts) what a gang is about to get at these places: it starts there,
  * or (grows) gets more tasks. It counts as usage of the gang's queues and user, and as fixed usage
@@ -183,9 +181,9 @@ void gang__users_limit_refresh(gang_sched *s);
 int64_t gang__users_limit_of(const gang_sched *s, const struct gang__queue_state *leaf,
                              const struct gang__user *user, uint32_t dim);
 
-/* Tasks of a group leave the usage of the gang's user (times < 0), or come back (> 0), in the trial
- * of an attempt to preempt. */
-void gang__user_usage_shift(const struct gang__gang *g, uint32_t group, int64_t times);
+/* So many tasks of a group become tentative victims of an attempt to preempt (times > 0), or no
+ * longer. */
+void gang__user_note_tentative(const struct gang__gang *g, uint32_t group, int64_t times);
 
 /* ---- choices.c ---- */
 
