@@ -70,6 +70,7 @@ def test_a_job_has_a_state_and_an_explanation(cluster):
         assert str(simulation.explain(0)) == "it is running" and "not come" in str(
             simulation.explain(7)
         )
+        assert "preemption" not in simulation.explain(0)
         simulation.run()
         assert str(simulation.explain(4)) == "it has ended: success"
         assert simulation.names() == [str(i) for i in range(8)] and simulation.find("3") == 3
@@ -342,6 +343,31 @@ def test_queues_show_their_usage(cluster):
         gs.Simulation(cluster, trace, {"only": {}, "two": {}})
     with gs.Simulation(cluster, trace, {"only": {}, "two": {}}, default_queue="two") as simulation:
         assert done(simulation)["jobs"] == 5
+
+
+def test_an_explanation_says_why_no_job_is_preempted(cluster):
+    trace = gs.Trace(
+        [
+            {"submit_s": 0, "run_s": 1000, "gpus": 8, "tasks": 2, "queue": "kept"},
+            {"submit_s": 1, "run_s": 10, "gpus": 8, "queue": "open", "priority": 3},
+        ]
+    )
+    tree = {"kept": {"no_preemption": True}, "open": {"guaranteed": {"gpu": 8}}}
+    with gs.Simulation(cluster, trace, tree) as simulation:
+        simulation.run(until_s=10)
+        why = simulation.explain(1)["preemption"]
+        assert why["outcome"] == "protected" and why["gangs"] == 1 and why["takeable"] == 0
+        assert why["text"] == "a rule protects each gang that runs" and why["moves"] == "off"
+        (rule,) = why["rules"]
+        assert rule["rule"] == "queue" and rule["queue"] == "kept" and len(rule["jobs"]) == 1
+        assert rule["tasks"] == 2 and "not preempted" in rule["text"]
+        queues = {queue["queue"]: queue for queue in why["queues"]}
+        assert queues["open"]["preemptor"] and not queues["kept"]["preemptor"]
+        gpu = {amount["kind"]: amount for amount in queues["open"]["amounts"]}["gpu"]
+        assert gpu["guarantee"] == 8000 == gpu["requested"] and gpu["used"] == 0
+    with gs.Simulation(cluster, trace, tree, no_preemption=True) as simulation:
+        simulation.run(until_s=10)
+        assert simulation.explain(1)["preemption"]["outcome"] == "off"
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,10 @@ class SimulationState(Reserving):
     def explain(self, job: JobRef) -> Explanation:
         """Why a job waits, as of the last cycle: all reasons, with numbers.
 
-        Of another job: its state.
+        Of another job: its state. ``explain(job)["preemption"]`` of a job that waits says why it
+        preempts no other job: the members ``outcome``, ``text``, ``moves``, ``gangs``,
+        ``takeable``, ``together``, ``rules`` (which rule protects which gangs) and ``queues`` (of
+        both sides), as in gang_job_write_explanation().
 
         Of a job that was refused: the reason, also with ``stream``. If events are not kept, the
         simulation runs again to find that reason.
