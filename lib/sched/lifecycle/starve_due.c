@@ -55,16 +55,30 @@ static void release_jobs(gang_sched *s)
     }
 }
 
+/* Does it fit on s->scratch, in one of its partitions? */
+static bool fits(gang_sched *s, struct gang__gang *g)
+{
+    struct gang__where w = {.s = s, .g = g, .on = s->scratch, .soft = GANG__SOFT_LIFTED};
+    uint32_t partitions = gang__partition_count(g);
+    bool found = partitions == 0 && gang__where_fits(&w) == GANG_OK;
+    for (uint32_t i = 0; i < partitions && !found; i++) {
+        gang__partition_try(g, i);
+        found = gang__where_fits(&w) == GANG_OK;
+    }
+    if (partitions > 0)
+        gang__partition_try_end(g);
+    return found;
+}
+
 /* Does it wait for running jobs alone? O(nodes + jobs). Out of memory: no, for now. */
 static bool would_fit(gang_sched *s, struct gang__gang *g)
 {
-    struct gang__where w = {.s = s, .g = g, .on = s->scratch, .soft = GANG__SOFT_LIFTED};
     if (gang__slice_concerns(g))
         return true;
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return false;
     release_jobs(s);
-    return gang__where_fits(&w) == GANG_OK;
+    return fits(s, g);
 }
 
 void gang__starve_due(gang_sched *s, struct gang__job *job)
