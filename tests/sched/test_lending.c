@@ -28,8 +28,8 @@ static struct gang_queue_spec queue(const char *name, const struct gang_quota *g
     return q;
 }
 
-/* A node "lent" of the partition "own", a node "open". The queues "owner" and "guest" are guaranteed
- * a node each, "rest" nothing. */
+/* A node "lent" of the partition "own", a node "open". The queues "owner" and "guest" are
+ * guaranteed a node each, "rest" nothing. */
 static void setup(void)
 {
     struct gang_queue_spec q[3] = {queue("owner", &half), queue("guest", &half),

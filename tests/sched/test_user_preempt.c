@@ -87,8 +87,8 @@ static void runs_nothing_new(void)
     ck_assert_uint_eq(h.count, 0);
 }
 
-/* YARN's TestProportionalCapacityPreemptionPolicyIntraQueueUserLimit: of a user that has all, half is
- * kept. */
+/* YARN's TestProportionalCapacityPreemptionPolicyIntraQueueUserLimit: a user that has all keeps
+ * half. */
 START_TEST(a_user_takes_what_others_have_above_their_limit)
 {
     gang_job_id rich[10], poor[6];
@@ -159,7 +159,7 @@ START_TEST(of_an_elastic_gang_the_tasks_above_the_limit_go)
 }
 END_TEST
 
-/* userlimit_first: the user limit goes before priority; among the jobs of a user priority decides. */
+/* userlimit_first: user limits go before priority, which decides among the jobs of a user. */
 START_TEST(priority_counts_among_the_jobs_of_a_user_alone)
 {
     gang_job_id rich[9], poor[4], urgent;
@@ -283,8 +283,8 @@ START_TEST(a_job_that_never_preempts_takes_nothing)
 }
 END_TEST
 
-/* The victims that come first free GPUs on two nodes, and the taker needs those of one. The user can
- * give up the gang there, or all the others, but not both. */
+/* The victims that come first free GPUs on two nodes, and the taker needs those of a third one. The
+ * user can give up the gang there, or all the others, but not both. */
 START_TEST(victims_that_do_not_help_are_spared)
 {
     gang_job_id one[7], other, poor;

@@ -8,8 +8,8 @@
  * reclaimed, and a borrower that starts again gets such a node only if it is idle. If the queue of
  * the borrower falls below its guarantee, it reclaims elsewhere.
  *
- * YARN's capacity scheduler takes back what jobs without a label use of a non-exclusive label first,
- * too, and counts guarantees for each label, so that none protects such a job. */
+ * YARN's capacity scheduler, too, takes back first what jobs without a label use of a non-exclusive
+ * label. It counts guarantees for each label, so that none protects such a job. */
 #include "place/fit/fit.h"
 #include "sched/preempt/preempt_in.h"
 #include "sched/usage/usage.h"

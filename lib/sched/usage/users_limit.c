@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The user limit as preemption inside a leaf uses it (GANG_PREEMPT_USER_LIMIT): every user counts as
- * active that has jobs that run or could run. A user keeps that much, and takes no more.
+/* The user limit as preemption inside a leaf uses it (GANG_PREEMPT_USER_LIMIT): every user with
+ * jobs that run or could run counts as active. A user keeps that much, and takes no more.
  *
  * It is computed for all users of a leaf before attempts are made, and stays as it is while an
  * attempt takes victims. What is preempted goes to a user below its limit, so that what users have
