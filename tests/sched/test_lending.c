@@ -134,6 +134,28 @@ START_TEST(a_guarantee_of_the_partition_alone_is_enough)
 }
 END_TEST
 
+/* Otherwise the borrower would preempt the owner at once. */
+START_TEST(a_borrower_of_a_higher_class_stays_unless_a_guarantee_covers_the_owner)
+{
+    struct gang_quota here = {"gpu", GPUS * 1000, "own", 0, 0};
+    struct gang_queue_spec q[3] = {queue("owner", &here), queue("guest", &half),
+                                   queue("rest", &none)};
+    q[0].preempt_class = "low";
+    q[1].preempt_class = "high";
+    q[1].preempts = "low";
+    host_queues(&h, q, 3);
+    start("rest", 2, NULL);
+    gang_job_id guest = start("guest", 2, NULL), owner = start("owner", 2, "own");
+    ck_assert_int_eq(host_tasks(&h, guest), 2);
+    ck_assert_int_eq(host_tasks(&h, owner), 0);
+    q[0].guaranteed = &half;
+    host_queues(&h, q, 3);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, owner), 2);
+    stays_so();
+}
+END_TEST
+
 START_TEST(beyond_its_guarantee_the_owner_waits)
 {
     start("rest", 2, NULL);
@@ -286,6 +308,7 @@ int main(void)
     tcase_add_test(tests, a_borrower_moves_where_it_fits);
     tcase_add_test(tests, a_borrower_inside_its_guarantee_gives_way);
     tcase_add_test(tests, a_guarantee_of_the_partition_alone_is_enough);
+    tcase_add_test(tests, a_borrower_of_a_higher_class_stays_unless_a_guarantee_covers_the_owner);
     tcase_add_test(tests, beyond_its_guarantee_the_owner_waits);
     tcase_add_test(tests, a_job_that_names_the_partition_is_no_borrower);
     tcase_add_test(tests, a_job_that_does_not_name_it_takes_nothing_back);

@@ -97,7 +97,8 @@ struct gang__calendar_source {
     void (*withdrawn)(gang_sched *s);
     /* A new timeline was made: the source puts its occupations again. */
     void (*renewed)(gang_sched *s);
-    /* The parts of an allocation that occupations of the source cover (GANG__TIMESHARE_*); 0: none. */
+    /* The parts of an allocation that occupations of the source cover (GANG__TIMESHARE_*); 0:
+     * none. */
     uint32_t (*shares)(const gang_sched *s, gang_alloc_id alloc);
     /* When the gang has run for so long from now on, at the latest, if it shares nodes in time, or
      * will when it starts; -1: it does not. */

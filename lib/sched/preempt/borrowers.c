@@ -6,7 +6,8 @@
  * queues, also of those that keep to their guarantee or share, if its own branch stays inside its
  * guarantee with what it requests. No queue takes that back: nothing inside a guarantee is
  * reclaimed, and a borrower that starts again gets such a node only if it is idle. If the queue of
- * the borrower falls below its guarantee, it reclaims elsewhere.
+ * the borrower falls below its guarantee, it reclaims elsewhere. A borrower that outranks the taker
+ * (rank.c) is taken only if the guarantee of the taker's branch covers a kind that both take.
  *
  * YARN's capacity scheduler, too, takes back first what jobs without a label use of a non-exclusive
  * label. It counts guarantees for each label, so that none protects such a job. */

@@ -117,6 +117,17 @@ static bool has_no_guarantee(const struct gang__preemption *p, const struct gang
     return false;
 }
 
+/* Does the taker stay inside the guarantee of its branch, and take back what the victim borrows? If
+ * the victim outranks the taker, that guarantee must protect the taker then. */
+static bool takes_back(const struct gang__preemption *p, const struct gang__queue_state *a,
+                       const struct gang__victim *v)
+{
+    return gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count) &&
+           gang__preempt_is_borrower(p, v) &&
+           (!gang__preempt_outranks(p->s, v->g->job, p->taker->job) ||
+            gang__preempt_may_keep_by_guarantee(p, v->g));
+}
+
 /* Reclaim: a taker inside its guarantee may take what others borrow of its partition. A taker
  * inside its fair share may take from a giver above its share; a taker inside its guarantee may
  * take from a giver above its guarantee. Taking only empties the giver and, in the same branch, the
@@ -131,8 +142,7 @@ static struct gang__preempt_rule rule_of_reclaim(const struct gang__preemption *
     if (leaf->q->reclaim == GANG_PREEMPT_LOWER && victim->job->priority >= p->taker->job->priority)
         return (struct gang__preempt_rule){GANG_PROTECTED_PRIORITY, leaf};
     gang__preempt_branches(leaf, victim->job->leaf, &a, &b);
-    if (p->owns_nodes && gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count) &&
-        gang__preempt_is_borrower(p, v))
+    if (p->owns_nodes && takes_back(p, a, v))
         return takeable;
     struct gang__preempt_rule rule = rule_below_giver(p, victim->job->leaf, b);
     if (rule.rule != GANG_PROTECTED_NOT)

@@ -10,7 +10,7 @@
  *
  * Ranks alone end. Classes can be sorted, because none outranks itself (queue/preempt_classes.c).
  * Let c(X) be the place of the class of X in that order, p(X) its priority, and a(X) be greater the
- * older it is. Each stop by rank, and each stop in a leaf (`within`), is for a job with a greater
+ * older it is. Each stop by rank, and each stop in a leaf by priority, is for a job with a greater
  * (c, p, a). Count the running gangs by (c, p, a), from the greatest down: such an attempt raises
  * one count and lowers only counts behind it, so that the list of counts grows in lexicographic
  * order. There are finitely many gangs, so such attempts end, and no cooldown is needed for it.
@@ -22,9 +22,12 @@
  * manages none of these kinds, or is above its guarantee in one of them (result.c). So Y cannot
  * answer.
  *
- * What the proofs leave open is a circle of three or more by way of guarantees, if a gang is larger
- * than what its queue uses above its guarantee: the queue falls below it and takes it back for
- * another job. The cooldown stops that circle (cooldown.c). */
+ * What the proofs leave open is a circle of three or more
+ *   - by way of guarantees, if a gang is larger than what its queue uses above its guarantee: the
+ *     queue falls below it and takes it back for another job;
+ *   - by way of user limits (GANG_PREEMPT_USER_LIMIT), by which a job of lower priority preempts
+ *     one that outranks jobs of other leaves.
+ * The cooldown stops such circles (cooldown.c). */
 #include "sched/preempt/preempt_in.h"
 #include "sched/usage/usage.h"
 
