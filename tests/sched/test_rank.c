@@ -444,7 +444,7 @@ START_TEST(sixty_four_classes_and_no_more)
 {
     enum { MOST = GANG_MAX_PREEMPT_CLASSES };
     static struct gang_queue_spec many[MOST + 1];
-    static char name[MOST + 1][8];
+    static char name[MOST + 1][16];
     struct gang_error error = GANG_ERROR_INIT;
     for (int i = 0; i <= MOST; i++) {
         many[i] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
