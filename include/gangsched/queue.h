@@ -386,7 +386,7 @@ struct gang_queue_spec {
      *  are not bypassed, so a long queue of like jobs keeps its order. A job with a planned start
      *  (`backfill`) is not delayed, and becomes starved only if it did not start then. Two things
      *  are milder than with max_wait_ns, since nobody asked for the bound:
-     *   - with GANG_ORDER_PRIORITY jobs of higher priority still come first;
+     *   - with GANG_ORDER_PRIORITY and _MULTIFACTOR jobs of higher priority still come first;
      *   - if the job would take its queue above its fair share, other queues that stay inside
      *     theirs, and reclaim, start jobs as before: they could take the capacity back.
      *  0: as the parent, at the top GANG_DEFAULT_MAX_BLOCKED_NS; -1: no bound, whatever the parent

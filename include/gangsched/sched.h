@@ -847,7 +847,7 @@ enum {
      *  first of `group`. At until_ns it goes on with those that have come, or fails; 0: never. */
     GANG_WAIT_ANNOUNCED = 22,
     /** A budget of `queue` (gang_queue_spec.budgets). In units times seconds `requested` is the
-     *  amount times the time limit (SAFE), `used` what is used and promised. Renewed at until_ns. */
+     *  amount times the time limit (SAFE), `used` what is used and promised; until_ns: renewal. */
     GANG_WAIT_BUDGET = 23
 };
 

@@ -259,7 +259,7 @@ START_TEST(out_of_memory_is_no_loss)
     b.per_user = 1;
     open_with(&q, 1);
     for (long n = 1; n < 40; n++) {
-        char user[16];
+        char user[32];
         snprintf(user, sizeof(user), "u%ld", n);
         gang_job_id id = submit("q", user, 1, 1);
         h.stage.mem.calls = 0;

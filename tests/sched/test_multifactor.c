@@ -18,6 +18,7 @@ static struct gang_queue_spec leaf(const char *name)
     q.name = name;
     q.order = GANG_ORDER_MULTIFACTOR;
     q.within = q.reclaim = GANG_PREEMPT_NEVER;
+    q.max_blocked_ns = -1;
     return q;
 }
 

@@ -83,13 +83,14 @@ void gang__multifactor_enter(gang_sched *s, struct gang__job *job)
 
 /* ---- users ----------------------------------------------------------------------------------- */
 
+/* In 2^-16 of 10^-9: what is left after many half-lives still compares. */
 static int64_t usage_of(const gang_sched *s, const struct gang__queue_state *leaf,
                         struct gang__user *user)
 {
     if (!gang__leaf_remembers(s, leaf->q))
-        return gang__user_share(s, user);
+        return gang__user_share(s, user) << 16;
     gang__user_advance(s, leaf, user);
-    return gang__decay_mean(&user->past);
+    return (int64_t)(user->past.mean >> 48);
 }
 
 /* 2^(-U / S): U and S in 10^-9. */

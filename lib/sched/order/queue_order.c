@@ -80,7 +80,8 @@ static bool lacks_minimum(const struct gang__gang *g)
 static int compare_starved(const struct gang__gang *a, const struct gang__gang *b, int32_t order)
 {
     int c = (b->bypass.starved == GANG__STARVED_BOUND) - (a->bypass.starved == GANG__STARVED_BOUND);
-    return c || order == GANG_ORDER_PRIORITY ? c : b->bypass.starved - a->bypass.starved;
+    bool later = order == GANG_ORDER_PRIORITY || order == GANG_ORDER_MULTIFACTOR;
+    return c || later ? c : b->bypass.starved - a->bypass.starved;
 }
 
 int gang__gang_before(const struct gang__gang *a, const struct gang__gang *b, int32_t order)

@@ -260,8 +260,9 @@ struct gang__budget_view gang__budget_look(const gang_sched *s, const struct gan
                                            const struct gang__queue_state *q, size_t i,
                                            const struct gang__take *take);
 
-/* Sets the timer of a book; watch: that of the queue, whose number of waiting jobs changed; renewed:
- * the same, after a renewal. gang__budget_renewal(): when a budget of the queue is renewed next; INT64_MAX: never. */
+/* Sets the timer of a book; watch: that of the queue, when the number of its waiting jobs changed;
+ * renewed: the same, after a renewal. gang__budget_renewal(): when a budget of the queue is renewed
+ * next; INT64_MAX: never. */
 void gang__budget_time(gang_sched *s, struct gang__budget_book *book);
 void gang__budget_watch(gang_sched *s, struct gang__queue_state *q);
 void gang__budget_renewed(gang_sched *s, struct gang__queue_state *q);
