@@ -22,6 +22,7 @@ static void copy_wait_class(gang_sched *s, struct gang__wait_class *to,
                             const struct gang__wait_class *from)
 {
     if (from->state == GANG__CLASS_BLOCKED && !gang__group_is_open(from)) {
+        to->some_capacity = from->some_capacity;
         gang__order_block(s, to, from->why, queue_as(s, from->blocked_by), from->dim);
         gang__order_set_bar(to, from->at_barring != NULL);
         gang__wake_queue(s, to->leaf);

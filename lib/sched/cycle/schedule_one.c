@@ -183,6 +183,7 @@ struct tries {
     int32_t why;        /* GANG_WAIT_*; 0: no partition was tried yet */
     struct gang__queue_state *by;
     uint32_t dim;
+    bool capacity;  /* some partition lacks it */
     bool planned;   /* in the first partition */
     bool preempted; /* victims stop for it, or have stopped */
 };
@@ -213,6 +214,7 @@ static bool try_in(struct tries *t, uint32_t i, gang_alloc_id *id)
     if (!is_refused(t->result))
         return true;
     t->planned = t->planned || t->g->calendar.plan;
+    t->capacity = t->capacity || gang__waits_for_capacity(class->why);
     if (t->why == 0 || rank_of(class->why) > rank_of(t->why)) {
         t->why = class->why;
         t->by = class->blocked_by;
@@ -254,6 +256,7 @@ static gang_result try_partitions(gang_sched *s, struct gang__gang *g, gang_allo
     bool over = try_each(&t, id);
     if (t.preempted)
         return GANG_ENOFIT;
+    t.class->some_capacity = t.capacity && !over;
     if (over && t.result == GANG_OK) { /* the next gang of the class is tried, too */
         gang__order_unblock(s, t.class);
         return GANG_OK;

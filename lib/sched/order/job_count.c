@@ -6,8 +6,8 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
-/* Classes with several partitions may wait for a bound in one of them, and for capacity in the
- * others: they are blocked for capacity, and tried again for either. */
+/* Classes with several partitions may wait for a bound in one of them, and for capacity in another
+ * one: they are blocked for capacity, and tried again for either. */
 static void unblock_partitioned(gang_sched *s)
 {
     struct gang__request_class *of = s->order.blocked_requests, *next;

@@ -150,11 +150,12 @@ enum { KEPT_IN_GROUP = 255 }; /* beside GANG__KEPT_* */
 /* Enters the class into the list of what blocks it. */
 static void insert_blocked(gang_sched *s, struct gang__wait_class *class)
 {
-    bool partitions = class->request_class->partition_count > 0; /* each may have its own reason */
-    if (class->why == GANG_WAIT_CAPACITY || class->why == GANG_WAIT_CELLS || partitions) {
+    bool partitions = class->request_class->partition_count > 0; /* each has its own reason */
+    bool capacity = class->why == GANG_WAIT_CAPACITY || class->why == GANG_WAIT_CELLS;
+    if (partitions ? class->some_capacity : capacity) {
         insert(&class->request_class->blocked, class);
         gang__order_note_request(s, class->request_class);
-    } else if (class->why == GANG_WAIT_LENDING) {
+    } else if (class->why == GANG_WAIT_LENDING || partitions) {
         /* any queue that gives back leaves more to lend */
         insert(&s->root.order.blocked, class);
     } else {

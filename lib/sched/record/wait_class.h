@@ -74,6 +74,7 @@ struct gang__wait_class {
     uint64_t class_salt; /* parts gangs of one request class: by run time, or one by one; or 0 */
     uint8_t state;       /* GANG__CLASS_* */
     int32_t why;         /* GANG_WAIT_*, while BLOCKED */
+    bool some_capacity;  /* several partitions: BLOCKED for want of capacity in some of them */
     struct gang__queue_state *blocked_by; /* the queue that blocks it; or NULL */
     uint32_t dim;                         /* in which dimension */
     uint64_t tried;     /* wake.changes + 1 when preemption was tried and did not help */
