@@ -777,9 +777,9 @@ START_TEST(random_lives_leave_no_place_unused)
 }
 END_TEST
 
-/* Gangs of several groups that grow, are preempted with a grace, suspended, planned, or share nodes
- * in time: each stays in one of its partitions while it holds anything, and the audit after each run
- * finds nothing. */
+/* Gangs of several groups that grow, are preempted with a grace, suspended, planned, or share
+ * nodes in time: each stays in one of its partitions while it holds anything, and the audit after
+ * each run finds nothing. */
 static void set_wild_world(void)
 {
     static struct gang_quota limit[2], guarantee[2];

@@ -182,8 +182,8 @@ static void set_partition(const struct gang_request_spec *spec, const char *name
     }
 }
 
-/* Joins the texts `of` for each partition to one text. `spec` is the request in the first partition.
- * If this succeeds, the references to the texts are taken over. */
+/* Joins the texts `of` for each partition to one text. `spec` is the request in the first one. If
+ * this succeeds, the references to the texts are taken over. */
 static gang_result join_partitions(const struct gang__submit *m,
                                    const struct gang_request_spec *spec,
                                    struct gang__request_text **of, struct gang__request_text **text,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In which of its partitions is a gang (gang_job_spec.partitions)?
  *
- * While such a gang waits to start it has the class `waits_as`, which demands in each partition. The
- * cycle and preemption try the class of one partition after the other. When it gets an allocation,
- * or victims stop for it, the gang keeps the class of that partition. When it is about to wait to
- * start again, it has the first class again. */
+ * While such a gang waits to start it has the class `waits_as`, which demands in each partition.
+ * The cycle and preemption try the class of one partition after the other. When it gets an
+ * allocation, or victims stop for it, the gang keeps the class of that partition. When it is about
+ * to wait to start again, it has the first class again. */
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
 #include "place/request/request.h"
