@@ -579,7 +579,7 @@ static void book_submit(void)
     b->groups = one_in(3) ? 2 : 1;
     for (size_t g = 0; g < b->groups; g++) {
         b->announced[g] = 1 + below(4);
-        b->min[g] = below(b->announced[g] + 1);
+        b->min[g] = one_in(3) ? below(b->announced[g] + 1) : 0;
         b->min[0] = b->min[0] ? b->min[0] : 1;
         group[g] = host_gpus(b->announced[g], b->min[g]);
         group[g].name = g ? "b" : "a";

@@ -53,6 +53,7 @@ struct gang__job {
     bool undone; /* out of memory when it was to wait or to stop: to be tried again */
     uint32_t gang_count;
     struct gang__gang *gang;
+    int64_t missing;                /* announced tasks that have not come: sum of missing_of */
     struct gang__user *leaf_user;   /* the user's record in the leaf; NULL: users do not count */
     struct gang__job *next;         /* in a message, in the list of those that ended */
     int32_t state, end, end_wanted; /* end_wanted: how it ends when it has stopped */
@@ -109,7 +110,6 @@ struct gang__job {
     gang_node_id *failed_nodes;
     struct gang__reserve_job reserve;
     int64_t *missing_of; /* of each group: announced tasks that have not come; NULL: of none */
-    int64_t missing;     /* their sum */
 };
 
 /* The first of the jobs that a message brings. */
