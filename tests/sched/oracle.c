@@ -773,8 +773,8 @@ static bool preempt_for(struct oracle *o, int taker, int first, int then)
     return done;
 }
 
-/* Takes from other queues, else from its own, else from both. Non-preemptible work above a guarantee
- * takes nothing. */
+/* Takes from other queues, else from its own, else from both. Non-preemptible work above a
+ * guarantee takes nothing. */
 static bool preempt_any_way(struct oracle *o, int j)
 {
     for (int q = o->job[j].queue; q >= 0; q = o->queue[q].parent)

@@ -225,6 +225,31 @@ START_TEST(above_the_guarantee_priority_preempts_nothing)
 }
 END_TEST
 
+/* Nor does rank between leaves, by which a preemptible job of the same priority preempts. */
+START_TEST(above_the_guarantee_rank_preempts_nothing)
+{
+    add_queue("root", NULL, -1, -1, GANG_NONPREEMPTIBLE_DEFAULT)->across = GANG_ACROSS_LOWER;
+    add_queue("a", "root", 0, -1, GANG_NONPREEMPTIBLE_LIMIT);
+    add_queue("b", "root", 0, -1, GANG_NONPREEMPTIBLE_DEFAULT);
+    queue[0].guaranteed = gpus(0);
+    queue[0].guaranteed_count = 1;
+    queue[0].nonpreemptible = GANG_NONPREEMPTIBLE_LIMIT;
+    host_queues(&h, queue, queues);
+    gang_job_id low[2] = {start("b", 4), start("b", 4)};
+    struct gang_job_spec *job = host_spec("a", 4, 4, 5);
+    job->preemptible = GANG_NOT_PREEMPTIBLE;
+    gang_job_id waiting = host_submit(&h, job);
+    host_run(&h, 1);
+    waits(waiting, GANG_WAIT_CAPACITY, NULL);
+    ck_assert_int_eq(outcome_of(waiting), GANG_PREEMPTION_ABOVE_GUARANTEE);
+    gang_job_id takes = host_gang(&h, "a", 4, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, takes), 4);
+    ck_assert_int_eq(host_tasks(&h, low[0]) + host_tasks(&h, low[1]), 4);
+    ck_assert_int_eq(host_tasks(&h, waiting), 0);
+}
+END_TEST
+
 START_TEST(a_move_is_made_inside_the_guarantee_alone)
 {
     add_queue("a", NULL, 8, -1, GANG_NONPREEMPTIBLE_LIMIT);
@@ -342,6 +367,7 @@ int main(void)
     tcase_add_test(t, a_lending_limit_keeps_capacity_from_it);
     tcase_add_test(t, above_the_guarantee_it_starts_on_free_capacity_alone);
     tcase_add_test(t, above_the_guarantee_priority_preempts_nothing);
+    tcase_add_test(t, above_the_guarantee_rank_preempts_nothing);
     tcase_add_test(t, a_move_is_made_inside_the_guarantee_alone);
     tcase_add_test(t, a_new_setting_holds_from_the_next_start_on);
     tcase_add_test(t, its_demand_counts_up_to_the_limit);
