@@ -102,8 +102,8 @@ enum {
     GANG_EXPECTED_START = 0, /**< it starts */
     GANG_EXPECTED_LATER = 1, /**< it starts after the horizon, or after max_events */
     /** No expected event lets it start, except time slices that may rotate; see `wait`. With
-     *  endless recurring reservations: no other event is left, and all instances planned by then
-     *  passed without its start. */
+     *  endless recurring reservations: no other event is left but time slices, and all instances
+     *  planned by then, and a round of the time slices, passed without its start. */
     GANG_EXPECTED_NEVER = 2,
     GANG_EXPECTED_END = 3 /**< it ends without a start: cancelled, or not started in time */
 };

@@ -213,6 +213,27 @@ START_TEST(what_if_a_node_or_a_row_is_added)
 }
 END_TEST
 
+/* Slices rotate for ever, and a reservation recurs for ever: the forecast ends. */
+START_TEST(endless_rotation_beside_an_endless_reservation_is_recognised)
+{
+    struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
+    gang_reservation_id id;
+    open_site(2, 0);
+    struct gang_reservation_spec *spec = host_whole("daily", 1, 101, 20);
+    spec->period_ns = 100 * S;
+    MUST(gang_reservation_add(h.s, spec, &id, NULL, NULL));
+    put(1, 0);
+    put(1, 0); /* both on the other node, whose rows are full now */
+    gang_job_id never = put(1, 0);
+    opts.max_events = 1000;
+    gang_forecast *f = forecast_with(&h, &opts);
+    run_forecast(f);
+    ck_assert_int_eq(expected_of(f, never).what, GANG_EXPECTED_NEVER);
+    gang_forecast_free(f);
+    host_close(&h);
+}
+END_TEST
+
 /* ---- what comes ---- */
 
 enum { JOBS = 60, NODES = 4 };
@@ -310,6 +331,12 @@ static void open_world(void)
     q[3].guaranteed_count = one_in(2);
     q[3].backfill = one_in(2) ? GANG_BACKFILL_NONE : GANG_BACKFILL_EASY;
     host_queues(&h, q, 4);
+    if (one_in(3)) { /* a node for others, again and again */
+        struct gang_reservation_spec *spec = host_whole("daily", 1, 10 + below(20), 1 + below(5));
+        gang_reservation_id id;
+        spec->period_ns = (10 + below(20)) * S;
+        MUST(gang_reservation_add(h.s, spec, &id, NULL, NULL));
+    }
     job_count = 0;
     memset(came_ns, 0, sizeof(came_ns));
 }
@@ -441,6 +468,7 @@ int main(void)
     Suite *suite = suite_create("forecast_slice");
     TCase *tests = tcase_create("forecast_slice");
     tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, endless_rotation_beside_an_endless_reservation_is_recognised);
     tcase_add_test(tests, time_limits_count_running_quanta_only);
     tcase_add_test(tests, predicted_run_times_are_used_up_in_quanta);
     tcase_add_test(tests, a_gang_asked_to_suspend_has_the_rest_of_its_grace);

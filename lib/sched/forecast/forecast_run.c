@@ -178,6 +178,16 @@ static struct gang__expected *entry_of(const struct gang__forecast_run_state *ru
     return low < run->f->count && run->f->expected[low].job == job ? &run->f->expected[low] : NULL;
 }
 
+/* Does a time slice of a gang that has run end or begin? Rotation alone brings nothing new. */
+static bool only_rotates(const struct gang__forecast_run_state *run, const struct gang_event *e)
+{
+    const struct gang__job *job = gang__job_of(run->s, e->job);
+    bool has_run = job && e->reason == GANG_REASON_SLICE;
+    for (uint32_t i = 0; has_run && i < job->gang_count; i++)
+        has_run = job->gang[i].alloc == GANG_ID_NONE || gang__slice_has_run(&job->gang[i]);
+    return has_run && (e->state == GANG_JOB_RUNNING || e->state == GANG_JOB_SUSPENDED);
+}
+
 static int32_t on_state(const struct gang_event *e, void *user)
 {
     struct gang__forecast_run_state *run = user;
@@ -191,7 +201,7 @@ static int32_t on_state(const struct gang_event *e, void *user)
             x->what = GANG_EXPECTED_END;
         run->left--;
     }
-    run->moved = true;
+    run->moved = run->moved || !only_rotates(run, e);
     if (run->f && runs)
         expect_end(run, gang__job_of(run->s, e->job));
     else if (run->f)
@@ -304,15 +314,38 @@ static bool is_periodic(const struct gang__forecast_run_state *run, struct round
     return false;
 }
 
-/* Endlessly repeated reservations never finish. When nothing else is due, and all their planned
- * times have passed without a start or stop, nothing will change later. */
+static bool waits_for_plan(const struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (job->gang[i].calendar.plan && job->gang[i].calendar.planned_ns == job->due_ns)
+            return true;
+    return false;
+}
+
+/* The next timer. A start that is planned after all instances of endless reservations that are
+ * planned so far moves on with them: it is not counted. */
+static int64_t next_timer(const gang_sched *s, int64_t last_ns)
+{
+    for (struct gang__set_link *n = gang__set_first(&s->timers); n; n = gang__set_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, timer, n);
+        if (job->due_ns < last_ns || !waits_for_plan(job))
+            return job->due_ns;
+    }
+    return INT64_MAX;
+}
+
+/* Endlessly repeated reservations never finish. When nothing else is due but time slices, and all
+ * planned times and a round of each matrix have passed without a start or stop, nothing will change
+ * later. */
 static bool repeats_without_start(struct gang__forecast_run_state *run)
 {
     gang_sched *s = run->s;
     int64_t last = gang__reserve_endless_until(s);
+    int64_t rounds = gang__add_sat(s->now_ns, gang__slice_round_ns(s));
+    last = last == INT64_MAX || last > rounds ? last : rounds;
     if (run->moved || next_end(run) != INT64_MAX || last == INT64_MAX ||
-        gang__timers_next(s) != INT64_MAX || gang__queues_next_idle(s) != INT64_MAX ||
-        s->preempt.min_runtime_due_ns != INT64_MAX)
+        next_timer(s, gang__reserve_endless_until(s)) != INT64_MAX ||
+        gang__queues_next_idle(s) != INT64_MAX || s->preempt.min_runtime_due_ns != INT64_MAX)
         run->round_ns = INT64_MAX;
     else if (run->round_ns == INT64_MAX)
         run->round_ns = last;

@@ -135,6 +135,8 @@ uint32_t gang__slice_row_turn(const gang_sched *s, const struct gang__gang *g, i
 
 /* A hash of the seed and all that decides the next passes: rows, states, and times until then. */
 uint64_t gang__slice_fingerprint(const gang_sched *s, uint64_t seed);
+/* How long the longest round of a matrix takes in which gangs suspend in time; 0: there is none. */
+int64_t gang__slice_round_ns(const gang_sched *s);
 void gang__slice_info(const gang_sched *s, const struct gang__queue_state *q,
                       struct gang_queue_info *out);
 gang_result gang__slice_check(gang_sched *s, struct gang_error *error);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/wide.h"
 #include "sched/slice/slice_in.h"
 
 /* ---- explaining and reading ------------------------------------------------------------------ */
@@ -56,6 +57,15 @@ uint64_t gang__slice_fingerprint(const gang_sched *s, uint64_t seed)
         }
     }
     return print;
+}
+
+int64_t gang__slice_round_ns(const gang_sched *s)
+{
+    int64_t most = 0;
+    for (const struct gang__matrix *m = s->slice.matrices; m; m = m->next)
+        most = gang__max(most, gang__mul_div(gang__add_sat(m->quantum_ns, m->grace_ns),
+                                             (int64_t)m->rows + 1, 1));
+    return most;
 }
 
 void gang__slice_info(const gang_sched *s, const struct gang__queue_state *q,
