@@ -138,6 +138,11 @@ static void make_world(uint64_t world)
             q[i].guaranteed_count = 1;
         }
     }
+    if (one_in(3)) { /* its gangs share nodes in time */
+        q[1].quantum_ns = (10 + below(50)) * SECOND;
+        q[1].quantum_rows = below(4);
+        q[1].quantum_gpus = (int32_t)below(2);
+    }
     s.opts.queues = q;
     s.opts.queue_count = 2;
     s.opts.seed = chance();
