@@ -239,8 +239,20 @@ static struct gang__gang *first_that_waits(struct gang__job *job)
     return NULL;
 }
 
+/* Does a limit stop the gang now for which preemption is no help, whatever blocked it when it was
+ * tried last? */
+static bool is_stopped_by_limit(gang_sched *s, struct gang__gang *g,
+                                const struct gang__preemption_answer *a)
+{
+    struct gang__refusal refusal;
+    return !gang__gang_chooses(g) &&
+           gang__limits_refuse(s, g, a->take, a->take_count, g->order.wait_class->fixed,
+                               &refusal) &&
+           !gang__preempt_helps(refusal.why);
+}
+
 /* Why is no attempt made (GANG_PREEMPTION_*)? GANG_PREEMPTION_NEXT: one is. */
-static int32_t bar_of(gang_sched *s, struct gang__gang *g)
+static int32_t bar_of(gang_sched *s, struct gang__gang *g, const struct gang__preemption_answer *a)
 {
     const struct gang__wait_class *class = g->order.wait_class;
     if (g->stop.handover || g->stop.moving)
@@ -254,7 +266,8 @@ static int32_t bar_of(gang_sched *s, struct gang__gang *g)
     int32_t bar = gang__preempt_bar(s, g, class->why);
     bool grows = g->alloc != GANG_ID_NONE;
     if (bar == GANG_PREEMPTION_NEXT &&
-        (!gang__preempt_may_help(s, class, g) || (grows && !gang__backfill_may_grow(s, g))))
+        (!gang__preempt_may_help(s, class, g) || (grows && !gang__backfill_may_grow(s, g)) ||
+         is_stopped_by_limit(s, g, a)))
         return GANG_PREEMPTION_REASON;
     return bar;
 }
@@ -325,7 +338,7 @@ static gang_result fill(gang_sched *s, struct gang__job *job, struct gang__preem
     a->user = job->leaf_user;
     list_queues(s, a, job->leaf);
     a->shown.gang = (int32_t)g->index;
-    a->shown.outcome = bar_of(s, g);
+    a->shown.outcome = bar_of(s, g, a);
     if (a->shown.outcome == GANG_PREEMPTION_NEXT)
         r = look(s, g, a);
     return r;
