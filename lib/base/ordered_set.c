@@ -374,3 +374,10 @@ bool gang__set_is_sorted(const struct gang__ordered_set *t)
             return false;
     return true;
 }
+
+void gang__set_prefetch_remove(const struct gang__set_link *n)
+{
+    __builtin_prefetch(n->child[0], 1);
+    __builtin_prefetch(n->child[1], 1);
+    __builtin_prefetch(parent_of(n), 1);
+}

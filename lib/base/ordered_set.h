@@ -73,6 +73,8 @@ struct gang__set_link *gang__set_prev(const struct gang__set_link *n);
 
 /* Hints to the processor that a walk will read the next elements. */
 void gang__set_prefetch(const struct gang__set_link *n);
+/* That the element, which is cached, will be removed. */
+void gang__set_prefetch_remove(const struct gang__set_link *n);
 
 /* The first element that does not go before the key; NULL: there is none. O(log n), amortised. */
 struct gang__set_link *gang__set_lower_bound(struct gang__ordered_set *t, gang__set_locate *locate,

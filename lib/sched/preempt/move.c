@@ -16,8 +16,6 @@
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 
-enum { AHEAD = 16 }; /* so many victims ahead are prefetched */
-
 static struct gang__where where_to(const struct gang__preemption *p, struct gang__gang *g)
 {
     int64_t later_ns = gang__add_sat(gang__longest_grace(p->s), g->job->leaf->q->grace_ns);
@@ -82,6 +80,8 @@ static bool is_at_minimum(const struct gang__gang *g)
 static void take_along(struct gang__preemption *p, const struct gang__gang *g, bool along)
 {
     struct gang__victims *v = p->s->preempt.victims;
+    if (g->victim.tentative_count == 0) /* there are none, and there may be many victims */
+        return;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].g == g && !v->list[i].whole) {
             v->list[i].moves = along;
@@ -190,12 +190,6 @@ static void move_tasks(struct gang__preemption *p, size_t from, int64_t most, in
 
 /* ---- all victims ----------------------------------------------------------------------------- */
 
-static void expect(const struct gang__victim *v)
-{
-    __builtin_prefetch(v->g, 1);
-    __builtin_prefetch(&v->g->victim.tentative, 1);
-}
-
 /* May the gang move at all? Tasks of a gang that falls whole are asked with it. */
 static bool is_movable(const struct gang__victim *x)
 {
@@ -217,9 +211,9 @@ bool gang__preempt_move(struct gang__preemption *p)
     int64_t moved = 0;
     for (size_t i = 0; i < v->count && !(lost && p->mode == GANG__PREEMPT_MOVE); i++) {
         struct gang__victim *x = &v->list[i];
-        bool could = !x->moves && moved < s->opts.max_moves && is_movable(x);
-        if (i + AHEAD < v->count)
-            expect(&v->list[i + AHEAD]);
+        bool could = !x->moves && moved < s->opts.max_moves &&
+                     !(x->whole && x->g->request_class == full) && is_movable(x);
+        gang__victim_prefetch(v, i + GANG__VICTIMS_AHEAD);
         if (could && x->whole)
             moved += move_gang(p, x, &full);
         else if (could)

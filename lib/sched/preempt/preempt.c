@@ -74,6 +74,7 @@ static void undo_victims(gang_sched *s, const struct gang__trial_record *r)
     struct gang__victims *v = s->preempt.victims;
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
+        gang__victim_prefetch(v, i - GANG__VICTIMS_AHEAD); /* before the first: beyond the list */
         if (x->moves)
             gang__victim_count(x, -1);
         else

@@ -83,9 +83,11 @@ static bool make_stop(struct gang__preemption *p, struct gang__victim *x)
 static bool make_stops(struct gang__preemption *p)
 {
     struct gang__victims *v = p->s->preempt.victims;
-    for (size_t i = 0; i < v->count; i++)
+    for (size_t i = 0; i < v->count; i++) {
+        gang__victim_prefetch(v, i + GANG__VICTIMS_AHEAD);
         if (!make_stop(p, &v->list[i]))
             return false;
+    }
     return true;
 }
 
@@ -105,6 +107,9 @@ static void ask_to_stop(struct gang__preemption *p, struct gang__handover *hando
     struct gang__victims *v = s->preempt.victims;
     for (size_t i = 0; i < v->count; i++) {
         struct gang__stop *stop = v->list[i].stop;
+        gang__victim_prefetch(v, i + GANG__VICTIMS_AHEAD);
+        if (i + GANG__VICTIMS_AHEAD / 2 < v->count)
+            gang__set_prefetch_remove(&v->list[i + GANG__VICTIMS_AHEAD / 2].g->victim.link);
         if (stop && stop->gang->alloc == stop->alloc) {
             gang__cooldown_note(s, &v->list[i], p->taker);
             (void)!gang__stop_begin(s, stop, p->taker->job->id, handover, GANG_END_NONE);

@@ -74,6 +74,17 @@ struct gang__victims {
 
 enum { GANG__VICTIMS_AHEAD = 16 };
 
+/* Prefetch what a loop over the list reads of a victim: they lie all over the memory. Call it so
+ * many victims ahead. */
+static inline void gang__victim_prefetch(const struct gang__victims *v, size_t i)
+{
+    if (i >= v->count)
+        return;
+    __builtin_prefetch(v->list[i].g, 1);
+    __builtin_prefetch(&v->list[i].g->stop.first, 1);
+    __builtin_prefetch(&v->list[i].g->victim.tentative, 1);
+}
+
 /* Where the victims of a leaf are: whole gangs, or tasks above a minimum. */
 struct gang__cursor {
     bool whole;
@@ -207,6 +218,9 @@ bool gang__preempt_still_entitled(const struct gang__preemption *p);
 /* Do all queues of the taker keep to their guarantees? */
 bool gang__preempt_keeps_guarantees(const struct gang__preemption *p);
 
+/* Not charged: do all queues of the taker stay inside their guarantees with it? Then no victim, back
+ * in another branch, lies inside a guarantee that the taker breaks. */
+bool gang__preempt_is_guaranteed(const struct gang__preemption *p);
 /* Not charged, the victim is back: does it lie inside the guarantee of a queue of its branch, while
  * the taker does not keep to its own? */
 bool gang__preempt_breaks_guarantee(const struct gang__preemption *p,

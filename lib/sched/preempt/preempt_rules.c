@@ -309,6 +309,8 @@ static bool is_lent(gang_sched *s, struct gang__queue_state *leaf, const struct 
 
 bool gang__preempt_may_stay(const struct gang__preemption *p, const struct gang__victim *v)
 {
+    if (!p->s->usage.limits && !p->s->queues->lends)
+        return true;
     for (const struct gang__queue_state *q = v->g->job->leaf; q->parent; q = q->parent)
         for (uint32_t d = 0; d < p->s->dims; d++)
             if (q->used[d] > q->limit[d])
@@ -327,6 +329,14 @@ bool gang__preempt_keeps_guarantees(const struct gang__preemption *p)
 {
     for (const struct gang__queue_state *q = p->taker->job->leaf; q->parent; q = q->parent)
         if (!is_inside(q, p))
+            return false;
+    return true;
+}
+
+bool gang__preempt_is_guaranteed(const struct gang__preemption *p)
+{
+    for (const struct gang__queue_state *q = p->taker->job->leaf; q->parent; q = q->parent)
+        if (!gang__usage_stays_within(q, q->guarantee, q->used, p->take, p->count))
             return false;
     return true;
 }

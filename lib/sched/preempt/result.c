@@ -47,15 +47,19 @@ static bool rules_allow(struct gang__preemption *p)
         return true;
     p->before = NULL;
     p->fair = false;
-    for (size_t i = v->count; i-- > 0;)
+    for (size_t i = v->count; i-- > 0;) {
+        gang__victim_prefetch(v, i - GANG__VICTIMS_AHEAD); /* before the first: beyond the list */
         if (is_lost(&v->list[i]))
             gang__victim_put_back(p, &v->list[i]);
-    for (size_t i = 0; i < v->count; i++)
+    }
+    for (size_t i = 0; i < v->count; i++) {
+        gang__victim_prefetch(v, i + GANG__VICTIMS_AHEAD);
         if (is_lost(&v->list[i])) {
             if (ok && gang__preempt_may_take(p, &v->list[i]) != GANG__MAY)
                 ok = refuse(p, v->list[i].g);
             take_again(p, &v->list[i]);
         }
+    }
     return ok;
 }
 
@@ -105,6 +109,8 @@ static bool guarantees_hold(struct gang__preemption *p)
 {
     const struct gang__victims *v = p->s->preempt.victims;
     bool ok = true;
+    if (p->mode != GANG__PREEMPT_ACROSS && gang__preempt_is_guaranteed(p))
+        return true; /* mostly, and there may be many victims */
     for (size_t i = v->count; ok && i-- > 0;) {
         const struct gang__victim *x = &v->list[i];
         if (!is_lost(x) || x->g->job->leaf == p->taker->job->leaf)

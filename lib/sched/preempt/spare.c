@@ -34,12 +34,16 @@ static bool put_back_others(gang_sched *s)
     return true;
 }
 
-enum { AHEAD = 16 }; /* so many victims ahead are prefetched */
+enum { AHEAD = 16 }; /* so many victims ahead are prefetched, and half as many of their jobs */
 
-static void expect(const struct gang__victim *v)
+static void expect(const struct gang__victims *v, size_t i)
 {
-    __builtin_prefetch(v->g, 1);
-    __builtin_prefetch(&v->g->victim.tentative, 1);
+    if (i >= AHEAD) {
+        __builtin_prefetch(v->list[i - AHEAD].g, 1);
+        __builtin_prefetch(&v->list[i - AHEAD].g->victim.tentative, 1);
+    }
+    if (i >= AHEAD / 2)
+        __builtin_prefetch(&v->list[i - AHEAD / 2].g->job->leaf);
 }
 
 bool gang__preempt_is_entitled_beside(const struct gang__preemption *p,
@@ -104,8 +108,7 @@ static void spare_many(struct gang__preemption *p)
     p->pretext = false;
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
-        if (i >= AHEAD)
-            expect(&v->list[i - AHEAD]);
+        expect(v, i);
         bool is_back = x->node != GANG_ID_NONE && !v->kept[(uint32_t)x->node];
         bool fits = can_stay(p, x, is_back);
         x->spared = fits && gang__preempt_is_entitled_beside(p, x);

@@ -177,7 +177,27 @@ static struct gang__gang *gang_at(const struct gang__cursor *c)
     return gang_at_link(c, c->at);
 }
 
-enum { FAR = GANG__VICTIMS_AHEAD / 2, NEAR = GANG__VICTIMS_AHEAD / 4 };
+enum {
+    FARTHER = GANG__VICTIMS_AHEAD * 3 / 4,
+    FAR = GANG__VICTIMS_AHEAD / 2,
+    NEAR = GANG__VICTIMS_AHEAD / 4
+};
+
+/* The members of a gang that the rules and the dry run read, each on another cache line. */
+static void prefetch_gang(const struct gang__gang *g)
+{
+    __builtin_prefetch(g);
+    __builtin_prefetch(&g->stop.first);
+    __builtin_prefetch(&g->victim.tentative);
+    __builtin_prefetch(&g->preempt.cooldowns);
+    __builtin_prefetch(&g->reserve.inside_of);
+}
+
+static void prefetch_job(const struct gang__job *job)
+{
+    __builtin_prefetch(&job->leaf);
+    __builtin_prefetch(&job->ending);
+}
 
 static const struct gang__gang *ahead_of(const struct gang__cursor *c, uint32_t i)
 {
@@ -192,13 +212,12 @@ static void prefetch_next(gang_sched *s, struct gang__cursor *c)
         c->last = gang__set_next(c->last);
         if (!c->last)
             return;
-        const struct gang__gang *g = gang_at_link(c, c->last);
         gang__set_prefetch(c->last);
         c->coming[(c->first + c->known++) % GANG__VICTIMS_AHEAD] = c->last;
-        __builtin_prefetch(&g->stop.first);
-        __builtin_prefetch(&g->victim.tentative);
-        __builtin_prefetch(g->job);
+        prefetch_gang(gang_at_link(c, c->last));
     }
+    if (c->known > FARTHER)
+        prefetch_job(ahead_of(c, FARTHER)->job);
     if (c->known > FAR)
         gang__alloc_prefetch(s->cluster, ahead_of(c, FAR)->alloc);
     if (c->known > NEAR)

@@ -63,6 +63,7 @@ struct gang__gang_victim {
             struct gang__gang *next, **at;
         } in_unsorted;
     };
+    int64_t priority, age; /* of its job, since it is listed: beside the link, for the order */
     struct gang__set_link elastic_link; /* in leaf->elastic_victims: has tasks above its minimum */
     bool listed;                        /* it is in leaf->victims, or about to be, */
     bool unsorted;                      /* as it is in sched.unsorted_victims */

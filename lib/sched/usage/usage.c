@@ -90,12 +90,15 @@ static void add(struct gang__queue_state *leaf, size_t which,
     const struct gang__take *take = request_class->take + request_class->group[group].from;
     if (times == 0)
         return;
+    uint32_t count = request_class->group[group].count;
+    uint64_t changed = 0;
+    for (uint32_t i = 0; i < count; i++)
+        changed |= UINT64_C(1) << take[i].dim;
     for (struct gang__queue_state *q = leaf; q; q = q->parent) {
         int64_t *amount = which == 0 ? q->used : which == 1 ? q->fixed : q->demand;
-        for (uint32_t i = 0; i < request_class->group[group].count; i++) {
+        for (uint32_t i = 0; i < count; i++)
             amount[take[i].dim] += take[i].amount * times;
-            q->dims_changed |= UINT64_C(1) << take[i].dim;
-        }
+        q->dims_changed |= changed;
     }
 }
 
@@ -103,7 +106,7 @@ static void add_to_user(const struct gang__gang *g, uint32_t group, int64_t time
 {
     const struct gang__request_class *request_class = g->request_class;
     const struct gang__take *take = request_class->take + request_class->group[group].from;
-    struct gang__user *user = g->job->leaf_user;
+    struct gang__user *user = g->job->leaf->users.count > 0 ? g->job->leaf_user : NULL;
     for (uint32_t i = 0; user && times && i < request_class->group[group].count; i++)
         user->used[take[i].dim] += take[i].amount * times;
 }

@@ -16,9 +16,9 @@ static int by_number(int64_t a, int64_t b)
 /* Victims: lowest priority first, of equals the newest. */
 static int preempted_before(const struct gang__gang *x, const struct gang__gang *y)
 {
-    int c = by_number(x->job->priority, y->job->priority);
+    int c = by_number(x->victim.priority, y->victim.priority);
     if (c == 0)
-        c = by_number(y->job->age, x->job->age);
+        c = by_number(y->victim.age, x->victim.age);
     if (c == 0)
         c = by_number((int64_t)y->job->id, (int64_t)x->job->id);
     return c ? c : by_number(y->index, x->index);
@@ -69,6 +69,8 @@ void gang__victims_enter(gang_sched *s, struct gang__gang *g)
     if (g->victim.listed)
         return;
     g->victim.listed = true;
+    g->victim.priority = g->job->priority;
+    g->victim.age = g->job->age;
     fresh_put(s, g);
     gang__victims_settle_elastic(g);
 }
