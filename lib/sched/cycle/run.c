@@ -141,7 +141,8 @@ static void cycle(gang_sched *s)
         run_stage(s, gang__budgets_step);
     run_stage(s, finish_handovers);
     gang__queues_remove_idle(s);
-    gang__order_refresh(s); /* entitlement goes by shares */
+    if (s->wake.shares || s->root.dims_changed) /* entitlement goes by shares */
+        gang__order_refresh(s);
     (void)gang__entitled_unblock(s);
     do {
         run_stage(s, refresh_plans);
@@ -163,8 +164,9 @@ static void cycle(gang_sched *s)
  * runs, which brings them up to date, too. */
 static void refresh_bounds(gang_sched *s)
 {
-    (void)gang__fair_refresh_bounds(s);
-    gang__order_apply_bounds(s);
+    gang__fair_refresh_bounds(s);
+    if (s->wake.bounds)
+        gang__order_apply_bounds(s);
 }
 
 /* Past use decays. The integral is exact: it is brought up to date before use changes. */

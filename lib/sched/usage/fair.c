@@ -213,19 +213,20 @@ static void resolve_bounds(gang_sched *s)
     gang__wake_preemption(s);
 }
 
-bool gang__fair_refresh_bounds(gang_sched *s)
+void gang__fair_refresh_bounds(gang_sched *s)
 {
     if (is_current(s))
-        return false;
+        return;
     set_current(s);
     sum_up(s);
     resolve_bounds(s);
-    return true;
 }
 
 void gang__fair_refresh(gang_sched *s)
 {
-    bool all = gang__fair_refresh_bounds(s);
+    bool all = !is_current(s);
+    if (all)
+        gang__fair_refresh_bounds(s);
     /* What a handover promises may leave bounded classes less, too. */
     if (!s->wake.shares && (s->usage.bounded == 0 || s->root.dims_changed == 0))
         return;

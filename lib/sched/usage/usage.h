@@ -112,9 +112,8 @@ int64_t gang__gang_ended_for_min(const struct gang__gang *g, uint32_t group);
 int64_t gang__gang_fixed(const struct gang__gang *g, uint32_t group, int64_t *rest);
 int64_t gang__gang_fixed_rest(const struct gang__gang *g);
 
-/* Sums up the totals, and resolves guarantees and limits by them, if nodes changed. Returns whether
- * they did. */
-bool gang__fair_refresh_bounds(gang_sched *s);
+/* Sums up the totals, and resolves guarantees and limits by them, if nodes changed. */
+void gang__fair_refresh_bounds(gang_sched *s);
 /* The same, and divides the totals into shares, if something changed. */
 void gang__fair_refresh(gang_sched *s);
 
