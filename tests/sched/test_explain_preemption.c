@@ -669,11 +669,11 @@ START_TEST(a_gang_that_waits_for_a_row_of_time_slices)
         of_row[i] = host_submit(&h, &spec);
         host_run(&h, 1);
     }
-    outcome_is(of_row[2], GANG_PREEMPTION_SLICE); /* all rows are full */
-    ck_assert_uint_eq(answer->rule_count, 0);
+    outcome_is(of_row[2], GANG_PREEMPTION_PROTECTED); /* all rows are full: as any gang */
     ck_assert_uint_gt(queue_at(0)->amount_count, 0);
     ck_assert_int_eq(host_job_state(&h, of_row[1]), GANG_JOB_SUSPENDED);
     outcome_is(of_row[1], GANG_PREEMPTION_SLICE); /* it has its row, and waits for its turn */
+    ck_assert_uint_eq(answer->rule_count, 0);
     ck_assert_uint_eq(queue_at(0)->amount_count, 0);
 }
 END_TEST
