@@ -331,6 +331,44 @@ START_TEST(a_wait_for_a_preferred_domain_goes_on)
 }
 END_TEST
 
+/* It keeps its partitions, in their order, and those of each group. */
+START_TEST(several_partitions_stay)
+{
+    static const char *const list[] = {"none", "here"}, *const here[] = {"here"};
+    struct box box = {.name = "n1",
+                      .cpu = 8000,
+                      .memory = GIB,
+                      .gpus = 4,
+                      .partitions = here,
+                      .partition_count = 1};
+    struct gang_group_spec group[2] = {host_gpus(3, 1), host_gpus(2, 1)};
+    struct gang_job_spec job = host_job(group, 2);
+    gang_node_id node = stage_add(&h.stage, &box);
+    group[1].name = "other";
+    group[1].partition = "here";
+    job.queue = "q";
+    job.announced = 1;
+    job.partitions = list;
+    job.partition_count = 2;
+    gang_job_id id = host_submit(&h, &job), lacks = host_submit(&h, &job);
+    MUST(gang_job_add_tasks(h.s, id, 0, 2));
+    MUST(gang_job_add_tasks(h.s, id, 1, 1));
+    MUST(gang_job_add_tasks(h.s, lacks, 0, 1));
+    MUST(gang_job_complete(h.s, id));
+    MUST(gang_job_complete(h.s, lacks));
+    run(1);
+    run(1);
+    ended(lacks, GANG_END_UNSTARTED);
+    ck_assert_int_eq(host_tasks(&h, id), 3);
+    for (int64_t task = 0; task < 3; task++)
+        ck_assert_uint_eq(host_node_of(&h, id, task), node);
+    MUST(gang_job_requeue(h.s, id)); /* it waits with all of them again */
+    run(1);
+    run(1);
+    ck_assert_int_eq(host_tasks(&h, id), 3);
+}
+END_TEST
+
 /* ---- time ------------------------------------------------------------------------------------ */
 
 START_TEST(in_time_it_goes_on_with_those_that_came)
@@ -727,6 +765,7 @@ int main(void)
     tcase_add_test(t, whole_subgroups_and_minima_of_sets_count);
     tcase_add_test(t, groups_that_wait_for_others_are_narrowed_as_well);
     tcase_add_test(t, a_wait_for_a_preferred_domain_goes_on);
+    tcase_add_test(t, several_partitions_stay);
     tcase_add_test(t, in_time_it_goes_on_with_those_that_came);
     tcase_add_test(t, too_few_in_time_end_it_or_make_it_back_off);
     tcase_add_test(t, a_complete_job_has_its_whole_time_to_start);

@@ -5,6 +5,7 @@
  * While tasks are missing, job_states.c lets no gang of the job wait in an order, so nothing counts
  * of it. If all come, the job goes on as it was submitted. If it goes on with fewer, each gang gets
  * the request class of its request with the counts that have come. */
+#include "core/nodes/partition.h"
 #include "place/request/request.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/order/order.h"
@@ -91,44 +92,96 @@ static bool set_counts(const struct gang__gang *g, struct gang__request_spec *to
     return sum >= to->spec.min && sets_suffice(&to->spec);
 }
 
-/* The class of the request with these counts. Frees the request on an error. */
-static gang_result class_of(gang_sched *s, const struct gang_request_spec *spec, gang_request *q,
-                            struct gang__request_class **class)
+/* A text whose request has fewer tasks of each group. */
+struct narrow_text {
+    struct gang__request_text *made;
+    struct gang__request_text *of[GANG_MAX_JOB_PARTITIONS]; /* for each partition */
+    uint32_t partitions;
+};
+
+static void narrow_text_free(gang_sched *s, struct narrow_text *to)
 {
-    struct gang__request_key key;
-    gang__request_key_make(&key, &s->mem, spec, q->insists);
-    struct gang__request_text *text = gang__request_text_new(&key, q);
-    gang__request_key_free(&key);
-    if (!text) {
-        gang_request_free(q);
-        return GANG_ENOMEM;
-    }
-    *class = gang__request_class_ref(s, text);
-    if (!*class)
-        gang__request_text_unref(&s->mem, text);
-    return *class ? GANG_OK : GANG_ENOMEM;
+    for (uint32_t i = 0; i < to->partitions; i++)
+        gang__request_text_unref(&s->mem, to->of[i]);
 }
 
-/* What becomes of one class of the gang. GANG_ENOFIT: too few tasks have come. */
+/* The names by which the partitions of a text differ: those of the first group that has several. */
+static void names_of(const struct gang__request_text *from,
+                     const char *name[GANG_MAX_JOB_PARTITIONS])
+{
+    uint32_t group = 0;
+    const gang_request *first = from->partition[0]->q, *second = from->partition[1]->q;
+    while (group + 1 < first->group_count &&
+           first->group[group].partition == second->group[group].partition)
+        group++;
+    for (uint32_t i = 0; i < from->partition_count; i++)
+        name[i] = from->partition[i]->q->group[group].partition->name;
+}
+
+/* Makes the text of the request with these counts. If this succeeds, the request and the texts for
+ * the partitions belong to it. */
+static gang_result make_text(gang_sched *s, const struct gang__request_text *from,
+                             const struct gang_request_spec *spec, struct narrow_text *to)
+{
+    struct gang__request_key key;
+    gang_request *q;
+    gang_result r = gang_request_new(s->cluster, spec, &q, NULL);
+    if (r != GANG_OK)
+        return r;
+    if (from->q->insists)
+        gang__request_insist(q);
+    gang__request_key_make(&key, &s->mem, spec, q->insists);
+    if (to->partitions > 0) {
+        const char *name[GANG_MAX_JOB_PARTITIONS];
+        names_of(from, name);
+        gang__request_key_add_partitions(&key, name, to->partitions);
+        to->made = gang__request_text_partitioned(&key, q, to->of, to->partitions);
+    } else {
+        to->made = gang__request_text_new(&key, q);
+    }
+    gang__request_key_free(&key);
+    if (!to->made)
+        gang_request_free(q);
+    return to->made ? GANG_OK : GANG_ENOMEM;
+}
+
+/* GANG_ENOFIT: too few tasks have come. A text for one partition has no partitions itself. */
+static gang_result narrow_text(gang_sched *s, const struct gang__gang *g,
+                               const struct gang__request_text *from,
+                               struct gang__request_text **made)
+{
+    struct narrow_text to = {NULL, {NULL}, 0};
+    gang_result r = GANG_OK;
+    struct gang__request_spec *read = gang__request_spec_read(&s->mem, from);
+    if (!read)
+        return GANG_ENOMEM;
+    r = set_counts(g, read) ? GANG_OK : GANG_ENOFIT;
+    for (uint32_t i = 0; i < from->partition_count && r == GANG_OK; i++) {
+        r = narrow_text(s, g, from->partition[i], &to.of[i]);
+        to.partitions += r == GANG_OK;
+    }
+    if (r == GANG_OK)
+        r = make_text(s, from, &read->spec, &to);
+    gang__release(&s->mem, read);
+    if (r != GANG_OK)
+        narrow_text_free(s, &to);
+    *made = to.made;
+    return r;
+}
+
+/* What becomes of one class of the gang; NULL: it has none. */
 static gang_result narrow_class(gang_sched *s, const struct gang__gang *g,
                                 const struct gang__request_class *from,
                                 struct gang__request_class **to)
 {
-    gang_request *q = NULL;
-    if (!from)
-        return GANG_OK;
-    struct gang__request_spec *read = gang__request_spec_read(&s->mem, from->text);
-    if (!read)
-        return GANG_ENOMEM;
-    gang_result r = set_counts(g, read) ? GANG_OK : GANG_ENOFIT;
-    if (r == GANG_OK)
-        r = gang_request_new(s->cluster, &read->spec, &q, NULL);
-    if (r == GANG_OK && from->q->insists)
-        gang__request_insist(q);
-    if (r == GANG_OK)
-        r = class_of(s, &read->spec, q, to);
-    gang__release(&s->mem, read);
-    return r;
+    struct gang__request_text *text;
+    gang_result r = from ? narrow_text(s, g, from->text, &text) : GANG_OK;
+    if (r != GANG_OK || !from)
+        return r;
+    *to = gang__request_class_ref(s, text);
+    if (!*to)
+        gang__request_text_unref(&s->mem, text);
+    return *to ? GANG_OK : GANG_ENOMEM;
 }
 
 /* The classes of a gang with the tasks that have come; NULL: they stay. */
@@ -166,6 +219,8 @@ static void commit(gang_sched *s, struct gang__gang *g, const struct narrowed *t
 {
     gang__order_free_class(s, g);
     change_class(s, &g->request_class, to->now);
+    if (g->waits_as)
+        g->waits_as = g->request_class;
     change_class(s, &g->later_class, to->later);
     g->target = gang__min(g->target, gang__gang_request(g)->count);
 }
