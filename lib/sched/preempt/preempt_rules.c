@@ -279,6 +279,7 @@ bool gang__preempt_is_above_guarantee(const struct gang__preemption *p)
 {
     const struct gang__gang *g = p->taker;
     return p->s->queues->nonpreemptible_to_limit &&
+           gang__partition_count(g) == 0 && /* asked again in each of its partitions */
            gang__gang_is_fixed(g, g->alloc != GANG_ID_NONE) &&
            gang__usage_exceeds_guarantees(g->job->leaf, p->take, p->count);
 }
