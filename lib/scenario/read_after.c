@@ -216,7 +216,7 @@ gang_result gang__read_group_name(struct gang__reader *r, const struct gang__jso
                                   const struct gang_job_spec *job, int32_t *group)
 {
     struct group_names groups = {.job = job};
-    size_t index;
+    size_t index = 0;
     GANG__TRY(name_groups(r, at, &groups));
     GANG__TRY(find_group(at, &groups, &index));
     *group = (int32_t)index;
