@@ -218,8 +218,8 @@ bool gang__preempt_still_entitled(const struct gang__preemption *p);
 /* Do all queues of the taker keep to their guarantees? */
 bool gang__preempt_keeps_guarantees(const struct gang__preemption *p);
 
-/* Not charged: do all queues of the taker stay inside their guarantees with it? Then no victim, back
- * in another branch, lies inside a guarantee that the taker breaks. */
+/* Not charged: do all queues of the taker stay inside their guarantees with it? Then no victim,
+ * back in another branch, lies inside a guarantee that the taker breaks. */
 bool gang__preempt_is_guaranteed(const struct gang__preemption *p);
 /* Not charged, the victim is back: does it lie inside the guarantee of a queue of its branch, while
  * the taker does not keep to its own? */
