@@ -31,18 +31,19 @@ static bool devices_suit(const struct gang__group *g, const struct gang__node *n
     return gang__popcount(gpus) == g->devices && !(gpus & node->type->slices);
 }
 
-static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang_placement *from,
-                              int64_t i, struct gang_error *error)
+static gang_result plan_place(gang_worker *w, gang_request *request,
+                              const struct gang_placement *from, int64_t i,
+                              struct gang_error *error)
 {
     struct gang__plan *p = gang__plan_of(w);
     struct gang_placement in;
     struct gang__node *node = NULL;
     gang_result r = gang__struct_in(&in, sizeof(in), sizeof(in), from, from->size);
     const char *what = "struct gang_placement is not set up";
-    if (r == GANG_OK && (in.group < 0 || in.group >= (int32_t)q->group_count)) {
+    if (r == GANG_OK && (in.group < 0 || in.group >= (int32_t)request->group_count)) {
         r = GANG_EINVAL;
         what = "no such group";
-    } else if (r == GANG_OK && p->tasks.in_group[in.group] >= q->group[in.group].count) {
+    } else if (r == GANG_OK && p->tasks.in_group[in.group] >= request->group[in.group].count) {
         r = GANG_ERANGE;
         what = "more tasks than the group's count";
     } else if (r == GANG_OK && (in.any_devices < 0 || in.any_devices > 1)) {
@@ -52,7 +53,7 @@ static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang
         r = GANG_ESTALE;
         what = "no such node";
     } else if (r == GANG_OK && !in.any_devices &&
-               !devices_suit(&q->group[in.group], node, in.gpus)) {
+               !devices_suit(&request->group[in.group], node, in.gpus)) {
         r = GANG_EINVAL;
         what = "not the devices, in number or sort, that the group asks for";
     }
@@ -83,11 +84,12 @@ static void count_running(struct gang__plan *p)
 }
 
 /* `healthy`: the library chooses healthy devices only. */
-static gang_result plan_places(gang_worker *w, gang_request *q, const struct gang_placement *places,
-                               int64_t count, bool healthy, struct gang_error *error)
+static gang_result plan_places(gang_worker *w, gang_request *request,
+                               const struct gang_placement *places, int64_t count, bool healthy,
+                               struct gang_error *error)
 {
     struct gang__plan *p = gang__plan_of(w);
-    if (gang__plan_begin(p, w->cluster, q, false) != GANG_OK)
+    if (gang__plan_begin(p, w->cluster, request, false) != GANG_OK)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     p->mode.adopting = p->mode.exact_reads = p->mode.worst_fit = true;
     p->mode.check_health = p->mode.check_health && healthy;
@@ -97,18 +99,19 @@ static gang_result plan_places(gang_worker *w, gang_request *q, const struct gan
     size_t step = places->size;
     for (int64_t i = 0; i < count && r == GANG_OK; i++) {
         const void *at = (const char *)places + (size_t)i * step;
-        r = plan_place(w, q, at, i, error);
+        r = plan_place(w, request, at, i, error);
     }
     return r;
 }
 
-static gang_result find_places(gang_worker *w, gang_request *q, const struct gang_placement *places,
-                               int64_t count, struct gang_error *error)
+static gang_result find_places(gang_worker *w, gang_request *request,
+                               const struct gang_placement *places, int64_t count,
+                               struct gang_error *error)
 {
     const struct gang__plan *p = gang__plan_of(w);
-    gang_result r = plan_places(w, q, places, count, true, error);
+    gang_result r = plan_places(w, request, places, count, true, error);
     if (r == GANG_ENOFIT && p->mode.check_health)
-        r = plan_places(w, q, places, count, false, error);
+        r = plan_places(w, request, places, count, false, error);
     return r;
 }
 
@@ -148,10 +151,10 @@ static gang_result adopt_more(gang_worker *w, struct gang__alloc *a,
 {
     gang_result r;
     do {
-        r = find_places(w, a->q, places, count, NULL);
+        r = find_places(w, a->request, places, count, NULL);
         if (r != GANG_OK)
             return r;
-        r = gang__plan_commit_record(w, a->q, &a, NULL, NULL);
+        r = gang__plan_commit_record(w, a->request, &a, NULL, NULL);
     } while (r == GANG_ENOFIT);
     return r;
 }

@@ -25,13 +25,13 @@ void gang__plan_start(struct gang__plan *p, const gang_worker *w)
     p->start.bit = w->commit.index * APART % GANG__FAN;
 }
 
-static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, bool empty)
+static gang_result plan_once(gang_worker *w, const gang_request *request, bool proof, bool empty)
 {
     struct gang__plan *p = gang__plan_of(w);
     bool fits;
     int tries = 0;
     do {
-        if (gang__plan_begin(p, w->cluster, q, empty) != GANG_OK)
+        if (gang__plan_begin(p, w->cluster, request, empty) != GANG_OK)
             return GANG_ENOMEM;
         gang__plan_start(p, w);
         fits = gang__pack_request(p, proof);
@@ -40,57 +40,57 @@ static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, 
 }
 
 /* Do the totals of the index already prove that the request does not fit? */
-static bool index_cannot_fit(gang_worker *w, const gang_request *q)
+static bool index_cannot_fit(gang_worker *w, const gang_request *request)
 {
     struct gang__plan *p = gang__plan_of(w);
-    if (q->plain)
-        return gang__search_cannot_fit(w->cluster, &q->group[0], q->min);
-    return gang__plan_begin(p, w->cluster, q, false) == GANG_OK && gang__choose_cannot_fit(p);
+    if (request->plain)
+        return gang__search_cannot_fit(w->cluster, &request->group[0], request->min);
+    return gang__plan_begin(p, w->cluster, request, false) == GANG_OK && gang__choose_cannot_fit(p);
 }
 
 /* A plan that keeps as many soft affinity rules as it can: the last one gives way first. */
-static gang_result plan_with_soft_rules(gang_worker *w, const gang_request *q)
+static gang_result plan_with_soft_rules(gang_worker *w, const gang_request *request)
 {
     struct gang__plan *p = gang__plan_of(w);
     gang_result r;
-    uint32_t soft_count = q->soft_count;
+    uint32_t soft_count = request->soft_count;
     do {
         p->others.soft_count = soft_count;
-        r = plan_once(w, q, false, false);
+        r = plan_once(w, request, false, false);
     } while (r == GANG_ENOFIT && !p->out.host && soft_count-- > 0);
     p->others.soft_count = 0;
     return r;
 }
 
 /* A plan for the whole gang, or a refusal that is true (core/commit/commit.c). */
-static gang_result plan_gang(gang_worker *w, gang_request *q)
+static gang_result plan_gang(gang_worker *w, gang_request *request)
 {
     /* Refused before, and nothing was released since: the refusal still holds. Only requests that
      * were refused read the stamp, because other threads write it all the time. */
-    uint64_t refused = gang__load(&q->refused_at), stamp = 0;
-    bool precheck = q->precheck && (q->large || refused);
+    uint64_t refused = gang__load(&request->refused_at), stamp = 0;
+    bool precheck = request->precheck && (request->large || refused);
     if (refused || precheck)
         stamp = gang__stamp_read(&w->cluster->commit);
     if (refused && refused == stamp + 1)
         return GANG_ENOFIT;
     const struct gang__plan *p = gang__plan_of(w);
     bool proved =
-        precheck && index_cannot_fit(w, q) && gang__stamp_read(&w->cluster->commit) == stamp;
-    gang_result r = proved          ? GANG_ENOFIT
-                    : q->soft_count ? plan_with_soft_rules(w, q)
-                                    : plan_once(w, q, false, false);
+        precheck && index_cannot_fit(w, request) && gang__stamp_read(&w->cluster->commit) == stamp;
+    gang_result r = proved                ? GANG_ENOFIT
+                    : request->soft_count ? plan_with_soft_rules(w, request)
+                                          : plan_once(w, request, false, false);
     for (int i = 0; i < GANG__SEARCHES && r == GANG_ENOFIT && !p->out.host && !proved; i++) {
         /* Only a refusal looks at the stamps, which other threads write all the time. */
         stamp = gang__stamp_read(&w->cluster->commit);
-        r = plan_once(w, q, true, false);
+        r = plan_once(w, request, true, false);
         proved = r == GANG_ENOFIT && !p->out.host && gang__stamp_read(&w->cluster->commit) == stamp;
         if (r == GANG_ENOFIT && !p->out.host && !proved)
-            r = plan_once(w, q, false, false);
+            r = plan_once(w, request, false, false);
     }
     /* The score function of the host may admit next time what it excluded now. */
-    uint64_t now = r == GANG_ENOFIT && proved && !q->score ? stamp + 1 : 0;
+    uint64_t now = r == GANG_ENOFIT && proved && !request->score ? stamp + 1 : 0;
     if (now != refused)
-        gang__store(&q->refused_at, now);
+        gang__store(&request->refused_at, now);
     return r;
 }
 
@@ -110,23 +110,23 @@ static void remember(gang__a64 *where, uint64_t epoch)
 }
 
 /* Could the request ever fit? One that was placed could. */
-static gang_result fits_ever(gang_worker *w, gang_request *q)
+static gang_result fits_ever(gang_worker *w, gang_request *request)
 {
     uint64_t epoch = gang__load(&w->cluster->nodes.epoch) + 1;
-    if (gang__load(&q->fits_epoch) == epoch)
+    if (gang__load(&request->fits_epoch) == epoch)
         return GANG_OK;
-    if (gang__load(&q->never_epoch) == epoch)
+    if (gang__load(&request->never_epoch) == epoch)
         return GANG_ENEVER;
-    gang_result r = plan_once(w, q, false, true);
-    if (r == GANG_ENOFIT && q->group_count > 1) /* as plan_gang() does */
-        r = plan_once(w, q, true, true);
+    gang_result r = plan_once(w, request, false, true);
+    if (r == GANG_ENOFIT && request->group_count > 1) /* as plan_gang() does */
+        r = plan_once(w, request, true, true);
     if (r != GANG_ENOMEM)
-        remember(r == GANG_OK ? &q->fits_epoch : &q->never_epoch, epoch);
+        remember(r == GANG_OK ? &request->fits_epoch : &request->never_epoch, epoch);
     return r == GANG_ENOFIT ? GANG_ENEVER : r;
 }
 
 /* Explain a refusal. `ever`: the result of fits_ever(). */
-static gang_result refuse(gang_worker *w, gang_request *q, gang_result ever,
+static gang_result refuse(gang_worker *w, gang_request *request, gang_result ever,
                           struct gang_error *error)
 {
     struct gang__plan *p = gang__plan_of(w);
@@ -134,14 +134,14 @@ static gang_result refuse(gang_worker *w, gang_request *q, gang_result ever,
     if (ever == GANG_ENOMEM)
         return gang__error(error, ever, NULL, "out of memory");
     gang_result code = ever == GANG_OK ? GANG_ENOFIT : GANG_ENEVER;
-    return error ? gang__explain(p, w->cluster, q, code, error) : code;
+    return error ? gang__explain(p, w->cluster, request, code, error) : code;
 }
 
-gang_result gang__check_call(gang_worker *w, const gang_request *q, struct gang_error *error)
+gang_result gang__check_call(gang_worker *w, const gang_request *request, struct gang_error *error)
 {
-    if (!w || !q)
+    if (!w || !request)
         return gang__error(error, GANG_EINVAL, NULL, "no worker or no request");
-    if (w->cluster != q->cluster)
+    if (w->cluster != request->cluster)
         return gang__error(error, GANG_EINVAL, NULL, "the request is of another cluster");
     struct gang__placer *placer = gang__placer_of(w);
     if (!placer)
@@ -178,7 +178,7 @@ static gang_result check_places(const struct gang__plan *p, void *user)
 }
 
 /* Inside a read section. */
-static inline gang_result alloc(gang_worker *w, gang_request *q, struct commit_check *check,
+static inline gang_result alloc(gang_worker *w, gang_request *request, struct commit_check *check,
                                 gang_alloc_id *id)
 {
     struct gang__plan *p = gang__plan_of(w);
@@ -186,17 +186,17 @@ static inline gang_result alloc(gang_worker *w, gang_request *q, struct commit_c
     gang_result r;
     p->others.clashes = 0;
     do {
-        r = plan_gang(w, q);
+        r = plan_gang(w, request);
         if (r != GANG_OK)
             return r;
         struct gang__alloc *a = NULL;
-        r = gang__plan_commit_record(w, q, &a, check ? check_places : NULL, check);
+        r = gang__plan_commit_record(w, request, &a, check ? check_places : NULL, check);
         if (r == GANG_OK)
             *id = gang__alloc_publish(a);
     } while (r == GANG_ENOFIT && !p->out.host && !(check && check->declined) &&
              p->others.clashes < GANG__SEARCHES);
     if (r == GANG_OK)
-        remember(&q->fits_epoch, epoch);
+        remember(&request->fits_epoch, epoch);
     return r;
 }
 
@@ -220,26 +220,26 @@ gang_result gang_alloc(gang_worker *worker, gang_request *request, gang_alloc_id
     return r;
 }
 
-gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places *out,
+gang_result gang__alloc_if(gang_worker *w, gang_request *request, struct gang__places *out,
                            gang__alloc_may *may, void *user, gang_alloc_id *id)
 {
     struct commit_check check = {out, may, user, false};
     *id = GANG_ID_NONE;
-    gang_result r = gang__check_call(w, q, NULL);
+    gang_result r = gang__check_call(w, request, NULL);
     if (r != GANG_OK)
         return r;
     gang__rcu_enter();
-    r = alloc(w, q, &check, id);
+    r = alloc(w, request, &check, id);
     gang__rcu_leave();
     return r;
 }
 
-gang_result gang__request_verdict(gang_worker *w, gang_request *q)
+gang_result gang__request_verdict(gang_worker *w, gang_request *request)
 {
-    gang_result r = plan_gang(w, q);
+    gang_result r = plan_gang(w, request);
     if (r != GANG_ENOFIT || gang__plan_of(w)->out.host)
         return r;
-    r = fits_ever(w, q);
+    r = fits_ever(w, request);
     return r == GANG_OK ? GANG_ENOFIT : r;
 }
 

@@ -7,7 +7,7 @@
 #include "place/record/record.h"
 
 /* The worker may place, and the request is of its cluster. GANG_EINVAL, GANG_ENOMEM. */
-gang_result gang__check_call(gang_worker *w, const gang_request *q, struct gang_error *error);
+gang_result gang__check_call(gang_worker *w, const gang_request *request, struct gang_error *error);
 
 /* Fills in the error for a result other than success or a refusal. Returns the result. */
 gang_result gang__fail(const struct gang__plan *p, gang_result r, struct gang_error *error);
@@ -20,11 +20,11 @@ void gang__plan_start(struct gang__plan *p, const gang_worker *w);
  * a lost race; it must not use the worker and must not block.
  * Owner of the worker. May allocate; lock-free if may() is. */
 typedef gang_result gang__alloc_may(const struct gang__places *places, void *user);
-gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places *out,
+gang_result gang__alloc_if(gang_worker *w, gang_request *request, struct gang__places *out,
                            gang__alloc_may *may, void *user, gang_alloc_id *id);
 
 /* The result of gang_alloc_test(): GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. */
-gang_result gang__request_verdict(gang_worker *w, gang_request *q);
+gang_result gang__request_verdict(gang_worker *w, gang_request *request);
 
 /* Is it a group of the allocation that has fewer tasks than its `count`? GANG_EINVAL,
  * GANG_ERANGE. */

@@ -19,26 +19,27 @@ static int64_t plan_more_once(gang_worker *w, const struct gang__alloc *a, int32
                               int64_t tasks, bool proof)
 {
     struct gang__plan *p = gang__plan_of(w);
-    const gang_request *q = a->q;
-    if (gang__plan_begin(p, w->cluster, q, false) != GANG_OK) {
+    const gang_request *request = a->request;
+    if (gang__plan_begin(p, w->cluster, request, false) != GANG_OK) {
         p->out.failed = true;
         return 0;
     }
     gang__plan_start(p, w);
     gang__plan_running(p, a);
     int64_t done = 0;
-    for (uint32_t g = 0; g < q->group_count && done < tasks && !p->out.failed; g++) {
+    for (uint32_t g = 0; g < request->group_count && done < tasks && !p->out.failed; g++) {
         int64_t held = p->tasks.in_group[g] + (p->tasks.ended ? p->tasks.ended[g] : 0);
-        int64_t missing = q->group[g].count - held, below_min = q->group[g].min - held;
+        int64_t missing = request->group[g].count - held, below_min = request->group[g].min - held;
         if ((group >= 0 && (int32_t)g != group) || missing <= 0)
             continue;
         /* A group below its minimum gets all that it lacks, or nothing. */
         int64_t step = tasks - done < missing ? tasks - done : missing;
         if (step < below_min)
             step = below_min;
-        if (q->group[g].subgroup_size) /* it divides the count, the minimum and the held tasks */
-            step = (step + q->group[g].subgroup_size - 1) / q->group[g].subgroup_size *
-                   q->group[g].subgroup_size;
+        if (request->group[g]
+                .subgroup_size) /* it divides the count, the minimum and the held tasks */
+            step = (step + request->group[g].subgroup_size - 1) / request->group[g].subgroup_size *
+                   request->group[g].subgroup_size;
         if (step > missing)
             continue;
         done += gang__pack_more(p, g, below_min, step, proof);
@@ -63,7 +64,7 @@ gang_result gang__growth_plan(gang_worker *w, const struct gang__alloc *a, int32
 {
     struct gang__plan *p = gang__plan_of(w);
     bool some = false;
-    uint32_t soft_count = a->q->soft_count;
+    uint32_t soft_count = a->request->soft_count;
     do { /* the last soft affinity rule gives way first */
         p->others.soft_count = soft_count;
         some = plan_more(w, a, group, tasks, false) > 0;
@@ -92,11 +93,12 @@ static gang_result plan_growth(gang_worker *w, const struct gang__alloc *a, int3
 static gang_result one_more_fits(gang_worker *w, const struct gang__alloc *a, uint32_t group)
 {
     struct gang__plan *p = gang__plan_of(w);
-    if (gang__plan_begin(p, w->cluster, a->q, true) != GANG_OK)
+    if (gang__plan_begin(p, w->cluster, a->request, true) != GANG_OK)
         return GANG_ENOMEM;
     gang__plan_running(p, a);
     gang__plan_take_running(p, a);
-    int64_t least = a->q->group[group].subgroup_size ? a->q->group[group].subgroup_size : 1;
+    int64_t least =
+        a->request->group[group].subgroup_size ? a->request->group[group].subgroup_size : 1;
     int64_t fits = p->out.failed ? 0 : gang__pack_more(p, group, least, least, false);
     if (p->out.failed)
         return GANG_ENOMEM;
@@ -133,9 +135,9 @@ static gang_result refuse_growth(gang_worker *w, struct gang__alloc *a, int32_t 
 {
     gang_result ever = GANG_ENEVER;
     int32_t about = -1;
-    for (uint32_t g = 0; g < a->q->group_count && ever == GANG_ENEVER; g++) {
+    for (uint32_t g = 0; g < a->request->group_count && ever == GANG_ENEVER; g++) {
         if ((group >= 0 && (int32_t)g != group) ||
-            gang__tasks_held(a, (int32_t)g) >= a->q->group[g].count)
+            gang__tasks_held(a, (int32_t)g) >= a->request->group[g].count)
             continue;
         ever = one_more_fits_ever(w, a, g);
         if (about < 0 || ever == GANG_OK)
@@ -151,10 +153,10 @@ static gang_result refuse_growth(gang_worker *w, struct gang__alloc *a, int32_t 
 
 gang_result gang__growth_check(const struct gang__alloc *a, int32_t group, struct gang_error *error)
 {
-    const gang_request *q = a->q;
-    if (group < -1 || group >= (int32_t)q->group_count)
+    const gang_request *request = a->request;
+    if (group < -1 || group >= (int32_t)request->group_count)
         return gang__error(error, GANG_EINVAL, "group", "no such group");
-    if (gang__tasks_held(a, group) >= (group < 0 ? q->count : q->group[group].count))
+    if (gang__tasks_held(a, group) >= (group < 0 ? request->count : request->group[group].count))
         return gang__error(error, GANG_ERANGE, "tasks", "it has all the tasks it asked for");
     return GANG_OK;
 }
@@ -190,7 +192,7 @@ static gang_result grow(gang_worker *w, struct gang__alloc *a, int32_t group, in
         r = plan_growth(w, a, group, tasks);
         if (r != GANG_OK)
             break;
-        r = gang__plan_commit_record(w, a->q, &a, NULL, NULL);
+        r = gang__plan_commit_record(w, a->request, &a, NULL, NULL);
     } while (r == GANG_ENOFIT && !placer->plan.out.host &&
              placer->plan.others.clashes < GANG__SEARCHES);
     if (r == GANG_OK) {

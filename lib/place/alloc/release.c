@@ -74,14 +74,14 @@ static gang_result release_tasks(gang_worker *w, const struct gang__alloc *a, si
     if (r != GANG_OK)
         return r;
     gang__sort_keys(placer->order, count);
-    for (size_t i = 0; a->q->policy == GANG_POLICY_GPU_CLUSTERING && i < count + kept; i++) {
+    for (size_t i = 0; a->request->policy == GANG_POLICY_GPU_CLUSTERING && i < count + kept; i++) {
         const uint64_t *task = a->data + (uint32_t)placer->order[i];
         if (!gang__task_is_holder(task))
             gang__task_count_add(w->cluster, (uint32_t)task[0],
-                                 &a->q->group[gang__task_group(task)], true);
+                                 &a->request->group[gang__task_group(task)], true);
     }
     gang__commit_begin(&w->commit);
-    if (a->q->uses_pool) { /* the pool is slot 0: first */
+    if (a->request->uses_pool) { /* the pool is slot 0: first */
         for (size_t i = 0; i < count + kept; i++)
             sum_task(a->data + (uint32_t)placer->order[i], true, sum);
         release_words(w, GANG__POOL, sum);
@@ -102,7 +102,7 @@ static gang_result release_tasks(gang_worker *w, const struct gang__alloc *a, si
     }
     gang__commit_run(&w->commit, true, NULL); /* nothing in it can be refused */
     gang__index_update(&w->cluster->commit, placer->order, count);
-    if (a->q->has_affinity)
+    if (a->request->has_affinity)
         gang__affinity_release(w, a, placer->order, count + kept);
     return GANG_OK;
 }
@@ -136,34 +136,34 @@ gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
 }
 
 /* Would a group, a set or the request fall below its minimum? `left`: its tasks afterwards. */
-static bool is_below_min(const gang_request *q, const int64_t *held, const int64_t *left,
+static bool is_below_min(const gang_request *request, const int64_t *held, const int64_t *left,
                          int32_t *group)
 {
     int64_t all = 0, all_held = 0;
     *group = -1;
-    for (uint32_t g = 0; g < q->group_count; g++) {
+    for (uint32_t g = 0; g < request->group_count; g++) {
         all += left[g];
         all_held += held[g];
-        if (left[g] < held[g] && left[g] < q->group[g].min) {
+        if (left[g] < held[g] && left[g] < request->group[g].min) {
             *group = (int32_t)g;
             return true;
         }
     }
-    for (uint32_t s = 0; s < q->group_set_count; s++) {
+    for (uint32_t s = 0; s < request->group_set_count; s++) {
         int64_t in_set = 0, in_set_held = 0;
-        for (uint32_t g = 0; g < q->group_count; g++) {
-            int32_t at = q->group[g].set;
+        for (uint32_t g = 0; g < request->group_count; g++) {
+            int32_t at = request->group[g].set;
             while (at >= 0 && at != (int32_t)s)
-                at = q->set[at].parent;
+                at = request->set[at].parent;
             if (at >= 0) {
                 in_set += left[g];
                 in_set_held += held[g];
             }
         }
-        if (in_set < in_set_held && in_set < q->set[s].min)
+        if (in_set < in_set_held && in_set < request->set[s].min)
             return true;
     }
-    return all < all_held && all < q->min;
+    return all < all_held && all < request->min;
 }
 
 /* Keys of the named tasks into placer->order. */
@@ -279,23 +279,23 @@ static void data_remove(gang_worker *w, struct gang__alloc *a, size_t count, siz
 static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *tasks,
                           int64_t count, bool minima, struct gang_error *error)
 {
-    const gang_request *q = a->q;
+    const gang_request *request = a->request;
     struct gang__plan *p = gang__plan_of(w);
     if (!gang__order_reserve(w, (size_t)count) ||
-        gang__plan_begin(p, w->cluster, q, false) != GANG_OK)
+        gang__plan_begin(p, w->cluster, request, false) != GANG_OK)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    size_t at = gang__plan_words(p, q->group_count);
+    size_t at = gang__plan_words(p, request->group_count);
     if (p->out.failed)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     int64_t *held = p->tasks.in_group, *left = (int64_t *)&p->word[at];
     for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task))
         held[gang__task_group(task)]++;
-    memcpy(left, held, q->group_count * sizeof(*left));
+    memcpy(left, held, request->group_count * sizeof(*left));
     gang_result r = find_tasks(w, a, tasks, count, left, error);
     if (r != GANG_OK)
         return r;
     int32_t group;
-    if (minima && is_below_min(q, held, left, &group)) {
+    if (minima && is_below_min(request, held, left, &group)) {
         gang__error(error, GANG_ENOFIT, "tasks", "the gang would fall below its minimum");
         if (error && error->size >= sizeof(*error)) {
             error->constraint = GANG_CONSTRAINT_MIN;
@@ -304,7 +304,7 @@ static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *
         return GANG_ENOFIT;
     }
     size_t entries = (size_t)count, kept = 0;
-    if (q->exclusive && !split_exclusive(w, a, &entries, &kept))
+    if (request->exclusive && !split_exclusive(w, a, &entries, &kept))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     r = release_tasks(w, a, entries, kept);
     if (r != GANG_OK)

@@ -13,15 +13,15 @@
 static bool lies_inside(struct gang__domain_search *e, const struct gang__scope *s, bool bind)
 {
     struct gang__plan *p = e->k->p;
-    const gang_request *q = e->k->q;
+    const gang_request *request = e->k->request;
     struct gang__scope at;
-    int32_t set = e->m.group >= 0 ? q->group[e->m.group].set : e->m.set;
-    int32_t own = e->m.group >= 0 ? q->group[e->m.group].same : GANG__NO_LEVEL;
+    int32_t set = e->m.group >= 0 ? request->group[e->m.group].set : e->m.set;
+    int32_t own = e->m.group >= 0 ? request->group[e->m.group].same : GANG__NO_LEVEL;
     if (own >= 0 && s->level >= own && !gang__scope_at(p, s, own, &at))
         return false;
-    for (;; set = q->set[set].parent) {
+    for (;; set = request->set[set].parent) {
         struct gang__member m = set < 0 ? gang__member_all() : gang__member_set(set);
-        int32_t same = gang__member_same(q, m);
+        int32_t same = gang__member_same(request, m);
         /* A wider domain than is demanded here was looked at: what is inside chooses. */
         if (same >= 0 && s->level >= same &&
             (!gang__scope_at(p, s, same, &at) || (bind && !gang__bind(p, m, &at))))
@@ -34,7 +34,7 @@ static bool lies_inside(struct gang__domain_search *e, const struct gang__scope 
 struct gang__misfit gang__limiting_rule(struct gang__pack *k, uint32_t group, int64_t want,
                                         const struct gang__scope *s, bool *skew)
 {
-    const struct gang__group *g = &k->q->group[group];
+    const struct gang__group *g = &k->request->group[group];
     struct gang__misfit m = {GANG_CONSTRAINT_NONE, -1};
     *skew = false;
     if (g->bounded || g->spread >= 0)
@@ -61,16 +61,17 @@ void gang__note_lack(struct gang__domain_search *e, uint32_t group, int64_t want
     gang__node_census_take(e->k->p, group, want, s, true, &census);
     f->lack = census.fit < want ? gang__node_census_reason(e->k->p->c, &census)
                                 : gang__limiting_rule(e->k, group, want, s, &skew);
-    if (f->lack.why == GANG_CONSTRAINT_NONE && gang__demanded_level(e->k->q, (int32_t)group) >= 0)
+    if (f->lack.why == GANG_CONSTRAINT_NONE &&
+        gang__demanded_level(e->k->request, (int32_t)group) >= 0)
         f->lack.why = GANG_CONSTRAINT_SAME;
     if (f->lack.kind >= 0)
-        f->lack_amount = missing * gang__amount_asked(&e->k->q->group[group], f->lack.kind);
+        f->lack_amount = missing * gang__amount_asked(&e->k->request->group[group], f->lack.kind);
 }
 
 static bool is_in_member(const struct gang__domain_search *e, uint32_t group)
 {
-    const gang_request *q = e->k->q;
-    return gang__set_is_inside(q, q->group[group].set, e->m.set);
+    const gang_request *request = e->k->request;
+    return gang__set_is_inside(request, request->group[group].set, e->m.set);
 }
 
 /* Places as many tasks of a set or the request as go in a scope: what each group needs, the hardest
@@ -79,14 +80,14 @@ static bool is_in_member(const struct gang__domain_search *e, uint32_t group)
 static int64_t place_most(struct gang__domain_search *e, const struct gang__scope *s, bool note)
 {
     struct gang__pack *k = e->k;
-    const gang_request *q = k->q;
+    const gang_request *request = k->request;
     int64_t done = 0;
-    for (uint32_t i = 0; i < 2 * q->group_count && !k->p->out.failed; i++) {
-        bool for_minimum = i >= q->group_count;
-        uint32_t g = q->by_size[i % q->group_count];
-        int64_t want = q->group[g].min, missing = e->f->want - done;
+    for (uint32_t i = 0; i < 2 * request->group_count && !k->p->out.failed; i++) {
+        bool for_minimum = i >= request->group_count;
+        uint32_t g = request->by_size[i % request->group_count];
+        int64_t want = request->group[g].min, missing = e->f->want - done;
         if (for_minimum) {
-            want = q->group[g].count - k->p->tasks.in_group[g];
+            want = request->group[g].count - k->p->tasks.in_group[g];
             want = want < missing ? want : missing;
         }
         if (!is_in_member(e, g) || want <= 0)

@@ -12,7 +12,7 @@
 struct gang__question {
     struct gang__plan *p; /* scratch */
     gang_cluster *c;
-    const gang_request *q;
+    const gang_request *request;
     const struct gang__alloc *running; /* NULL: the gang */
 };
 
@@ -46,7 +46,7 @@ struct gang__reason {
 
 /* Tasks of a group that must start with the request: of the only one also what the request
  * demands. */
-int64_t gang__tasks_needed(const gang_request *q, uint32_t group);
+int64_t gang__tasks_needed(const gang_request *request, uint32_t group);
 
 /* A group by itself, as things are or (`empty`) as if all nodes were up and empty. With a domain,
  * if one is demanded, also where it is not what fails (`whole`). GANG_OK or GANG_ENOMEM. Inside a
@@ -65,7 +65,7 @@ gang_result gang__reason_find(const struct gang__question *a, gang_result code,
                               struct gang__reason *f);
 
 /* Fill `error` with the reason of a refusal, and return `code`. */
-gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_request *q,
+gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_request *request,
                           gang_result code, struct gang_error *error);
 
 /* The same of tasks more of a group that runs. */

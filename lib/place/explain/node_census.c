@@ -73,16 +73,16 @@ struct census {
 };
 
 /* Levels of the site with a required domain. */
-static uint32_t levels_demanded(const gang_request *q, const struct gang__group *g)
+static uint32_t levels_demanded(const gang_request *request, const struct gang__group *g)
 {
     uint32_t levels = 0;
-    int32_t own[] = {g->same, g->subgroup_same, q->same};
+    int32_t own[] = {g->same, g->subgroup_same, request->same};
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         if (own[i] >= 0 && own[i] < GANG__LEVEL_NODE)
             levels |= 1u << own[i];
-    for (int32_t k = g->set; k >= 0; k = q->set[k].parent)
-        if (q->set[k].same >= 0 && q->set[k].same < GANG__LEVEL_NODE)
-            levels |= 1u << q->set[k].same;
+    for (int32_t k = g->set; k >= 0; k = request->set[k].parent)
+        if (request->set[k].same >= 0 && request->set[k].same < GANG__LEVEL_NODE)
+            levels |= 1u << request->set[k].same;
     return levels;
 }
 
@@ -304,10 +304,11 @@ void gang__node_census_take(struct gang__plan *p, uint32_t group, int64_t want,
                             const struct gang__scope *scope, bool whole,
                             struct gang__node_census *s)
 {
-    const struct gang__group *g = &p->q->group[group];
+    const struct gang__group *g = &p->request->group[group];
     size_t tasks = p->tasks.count;
     memset(s, 0, sizeof(*s));
-    struct census l = {p, group, g, scope, s, gang__kinds_asked(g), levels_demanded(p->q, g), 0};
+    struct census l = {p, group, g, scope, s, gang__kinds_asked(g), levels_demanded(p->request, g),
+                       0};
     struct gang__node_copy *pool = g->pool_need_count ? gang__node_copy_at(p, GANG__POOL) : NULL;
     for (size_t i = 0; pool && i < g->pool_need_count; i++) {
         int32_t kind = g->pool_needs[i].kind;

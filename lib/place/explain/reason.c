@@ -15,16 +15,16 @@
 #include "place/record/record.h"
 #include "place/search/search.h"
 
-int64_t gang__tasks_needed(const gang_request *q, uint32_t group)
+int64_t gang__tasks_needed(const gang_request *request, uint32_t group)
 {
-    int64_t min = q->group[group].min;
-    return min == 0 && q->group_count == 1 ? q->min : min;
+    int64_t min = request->group[group].min;
+    return min == 0 && request->group_count == 1 ? request->min : min;
 }
 
 static gang_result begin(const struct gang__question *a, bool empty)
 {
     struct gang__plan *p = a->p;
-    if (gang__plan_begin(p, a->c, a->q, empty) != GANG_OK)
+    if (gang__plan_begin(p, a->c, a->request, empty) != GANG_OK)
         return GANG_ENOMEM;
     p->mode.worst_fit = true;
     if (!a->running)
@@ -65,11 +65,11 @@ static int32_t level_open(struct gang__pack *k, uint32_t group, struct gang__sco
 {
     struct gang__member m;
     struct gang__scope around;
-    int32_t level = gang__demanded_level(k->q, (int32_t)group);
+    int32_t level = gang__demanded_level(k->request, (int32_t)group);
     bool open = gang__next_demand(k, group, &m);
     *bound = k->p->bound.group[group];
     if (!gang__scope_is_bound(bound) || open)
-        *bound = gang__scope_around(k, k->q->group[group].set);
+        *bound = gang__scope_around(k, k->request->group[group].set);
     /* A preferred domain binds, too, but gives way. */
     if (!open && gang__scope_at(k->p, bound, level, &around))
         *bound = around;
@@ -81,12 +81,12 @@ static int32_t level_open(struct gang__pack *k, uint32_t group, struct gang__sco
 static int64_t find_allowed(struct gang__domain_search *e, uint32_t group)
 {
     struct gang__reason *f = e->f;
-    const struct gang__group *g = &e->k->q->group[group];
+    const struct gang__group *g = &e->k->request->group[group];
     struct gang__plan *p = e->k->p;
     int64_t all = gang__place_group(e->k, group, f->want, &e->around), allowed = all;
     gang__undo(p, 0, 0);
     /* Spreading is a matter inside the domain, if one is demanded: there it may be easier. */
-    if (g->spread >= 0 && gang__demanded_level(e->k->q, (int32_t)group) >= 0) {
+    if (g->spread >= 0 && gang__demanded_level(e->k->request, (int32_t)group) >= 0) {
         allowed = g->bounded ? gang__search(p, group, f->want, &e->around, e->k->policy) : f->fit;
         gang__undo(p, 0, 0);
     }
@@ -127,7 +127,7 @@ static void find_domain(struct gang__domain_search *e, uint32_t group, int64_t a
 /* Subgroups do not find domains: which domain holds most of one? */
 static void find_subgroup(struct gang__domain_search *e, uint32_t group)
 {
-    const struct gang__group *g = &e->k->q->group[group];
+    const struct gang__group *g = &e->k->request->group[group];
     struct gang__reason *f = e->f;
     e->m.subgroup = true;
     e->m.want = f->best_want = g->subgroup_size;
@@ -160,9 +160,10 @@ static void note_amounts(struct gang__reason *f, const struct gang__group *g)
 gang_result gang__reason_of_group(const struct gang__question *a, uint32_t group, int64_t want,
                                   bool empty, bool whole, struct gang__reason *f)
 {
-    const struct gang__group *g = &a->q->group[group];
+    const struct gang__group *g = &a->request->group[group];
     struct gang__plan *p = a->p;
-    struct gang__pack k = {p, a->q, a->q->by_size, GANG__ORDER_PROOF, GANG__NO_LEVEL, false};
+    struct gang__pack k = {p,    a->request, a->request->by_size, GANG__ORDER_PROOF, GANG__NO_LEVEL,
+                           false};
     *f = new_reason(a, (int32_t)group, GANG__NO_SET, want);
     struct gang__domain_search e = {&k, gang__member_group(group, want), f, gang__scope_all(),
                                     false};
@@ -188,13 +189,13 @@ gang_result gang__reason_of_group(const struct gang__question *a, uint32_t group
 /* ---- a set, the request ---------------------------------------------------------------------- */
 
 /* Does the request, a group or a set in it require a domain? */
-static bool has_demands(const gang_request *q)
+static bool has_demands(const gang_request *request)
 {
-    bool some = q->same >= 0;
-    for (uint32_t i = 0; i < q->group_count; i++)
-        some = some || q->group[i].same >= 0 || q->group[i].subgroup_same >= 0;
-    for (uint32_t i = 0; i < q->group_set_count; i++)
-        some = some || q->set[i].same >= 0;
+    bool some = request->same >= 0;
+    for (uint32_t i = 0; i < request->group_count; i++)
+        some = some || request->group[i].same >= 0 || request->group[i].subgroup_same >= 0;
+    for (uint32_t i = 0; i < request->group_set_count; i++)
+        some = some || request->set[i].same >= 0;
     return some;
 }
 
@@ -202,7 +203,7 @@ static bool has_demands(const gang_request *q)
 static void find_placed(struct gang__domain_search *e, int32_t level)
 {
     struct gang__reason *f = e->f;
-    const gang_request *q = e->k->q;
+    const gang_request *request = e->k->request;
     if (level >= 0) {
         gang__best_domain(e, level);
         f->placed = f->best_holds;
@@ -216,7 +217,7 @@ static void find_placed(struct gang__domain_search *e, int32_t level)
     else if (f->lack_group >= 0)
         f->why = f->lack;
     else
-        f->why.why = has_demands(q) ? GANG_CONSTRAINT_SAME : GANG_CONSTRAINT_NONE;
+        f->why.why = has_demands(request) ? GANG_CONSTRAINT_SAME : GANG_CONSTRAINT_NONE;
     if (e->whole) /* it does fit: what was in the way has gone, or the host's scores were */
         f->why = (struct gang__misfit){GANG_CONSTRAINT_NONE, -1};
 }
@@ -226,7 +227,7 @@ static bool find_plan(struct gang__domain_search *e, int32_t level)
 {
     struct gang__plan *p = e->k->p;
     struct gang__reason *f = e->f;
-    if (gang__member_same(e->k->q, e->m) != level || !gang__pack_member(p, e->m))
+    if (gang__member_same(e->k->request, e->m) != level || !gang__pack_member(p, e->m))
         return false;
     if (level >= 0) {
         f->best = f->set < 0 ? p->bound.request : p->bound.set[f->set];
@@ -238,16 +239,17 @@ static bool find_plan(struct gang__domain_search *e, int32_t level)
 gang_result gang__reason_of_member(const struct gang__question *a, int32_t set, bool fits,
                                    bool empty, struct gang__reason *f)
 {
-    const gang_request *q = a->q;
+    const gang_request *request = a->request;
     struct gang__plan *p = a->p;
     struct gang__member m = set < 0 ? gang__member_all() : gang__member_set(set);
-    struct gang__pack k = {p, q, q->by_size, GANG__ORDER_PROOF, GANG__NO_LEVEL, q->insists};
-    *f = new_reason(a, -1, set, set < 0 ? q->min : q->set[set].min);
+    struct gang__pack k = {
+        p, request, request->by_size, GANG__ORDER_PROOF, GANG__NO_LEVEL, request->insists};
+    *f = new_reason(a, -1, set, set < 0 ? request->min : request->set[set].min);
     struct gang__domain_search e = {&k, m, f, gang__scope_all(), false};
     if (begin(a, empty) != GANG_OK)
         return GANG_ENOMEM;
     f->census.nodes = gang__scope_nodes(p, &e.around);
-    f->level = gang__demanded_around(q, set);
+    f->level = gang__demanded_around(request, set);
     bool all = (set >= 0 || fits) && find_plan(&e, f->level);
     gang__undo(p, 0, 0);
     if (!all && !fits && !p->out.failed) {
@@ -270,18 +272,18 @@ gang_result gang__reason_of_member(const struct gang__question *a, int32_t set, 
 gang_result gang__reason_find(const struct gang__question *a, gang_result code,
                               struct gang__reason *f)
 {
-    const gang_request *q = a->q;
+    const gang_request *request = a->request;
     bool empty = code == GANG_ENEVER;
-    for (uint32_t i = 0; i < q->group_count; i++) {
-        int64_t want = gang__tasks_needed(q, q->by_size[i]);
+    for (uint32_t i = 0; i < request->group_count; i++) {
+        int64_t want = gang__tasks_needed(request, request->by_size[i]);
         if (want == 0)
             continue;
-        gang_result r = gang__reason_of_group(a, q->by_size[i], want, empty, false, f);
+        gang_result r = gang__reason_of_group(a, request->by_size[i], want, empty, false, f);
         if (r != GANG_OK || f->code != GANG_OK)
             return r;
     }
-    for (uint32_t i = q->group_set_count; i-- > 0;) { /* a parent comes before its sets */
-        if (q->set[i].min == 0)
+    for (uint32_t i = request->group_set_count; i-- > 0;) { /* a parent comes before its sets */
+        if (request->set[i].min == 0)
             continue;
         gang_result r = gang__reason_of_member(a, (int32_t)i, false, empty, f);
         if (r != GANG_OK || f->code != GANG_OK)
@@ -308,10 +310,10 @@ static gang_result fill_error(const struct gang__question *a, const struct gang_
     return code;
 }
 
-gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_request *q,
+gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_request *request,
                           gang_result code, struct gang_error *error)
 {
-    struct gang__question a = {p, c, q, NULL};
+    struct gang__question a = {p, c, request, NULL};
     struct gang__reason f;
     if (!error || error->size < sizeof(*error) || gang__reason_find(&a, code, &f) != GANG_OK)
         return gang__error(error, code, NULL, "%s", gang_strerror(code));
@@ -321,7 +323,7 @@ gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_requ
 gang_result gang__explain_growth(struct gang__plan *p, const struct gang__alloc *a, uint32_t group,
                                  gang_result code, struct gang_error *error)
 {
-    struct gang__question question = {p, a->q->cluster, a->q, a};
+    struct gang__question question = {p, a->request->cluster, a->request, a};
     struct gang__reason f;
     if (!error || error->size < sizeof(*error) ||
         gang__reason_of_group(&question, group, gang__growth_step(a, group), code == GANG_ENEVER,

@@ -138,7 +138,7 @@ static void add_bounds(struct line *l, const struct gang__question *a, const str
 /* The shortage of the best domain. */
 static void add_lack(struct line *l, const struct gang__question *a, const struct gang__reason *f)
 {
-    const struct gang__group *g = f->lack_group >= 0 ? &a->q->group[f->lack_group] : NULL;
+    const struct gang__group *g = f->lack_group >= 0 ? &a->request->group[f->lack_group] : NULL;
     if (!g)
         return;
     add(l, "; ");
@@ -192,7 +192,7 @@ static void add_domain(struct line *l, const struct gang__question *a, const str
 
 static void add_group(struct line *l, const struct gang__question *a, const struct gang__reason *f)
 {
-    const struct gang__group *g = &a->q->group[f->group];
+    const struct gang__group *g = &a->request->group[f->group];
     const struct gang__misfit m = f->why;
     const char *fit = f->code == GANG_ENEVER ? "could ever fit" : "fit now";
     add(l, "group \"%.*s\": ", clip(g->name, GROUP_CHARS), g->name);
@@ -229,12 +229,13 @@ static void add_group(struct line *l, const struct gang__question *a, const stru
 static void add_member(struct line *l, const struct gang__question *a, const struct gang__reason *f)
 {
     if (f->set >= 0)
-        add(l, "set \"%.*s\": ", clip(a->q->set[f->set].name, GROUP_CHARS), a->q->set[f->set].name);
+        add(l, "set \"%.*s\": ", clip(a->request->set[f->set].name, GROUP_CHARS),
+            a->request->set[f->set].name);
     if (f->code == GANG_OK) {
         add(l, "all ");
         add_tasks(l, f, f->want);
         add(l, " fit now");
-    } else if (f->why.why == GANG_CONSTRAINT_NONE && a->q->score) {
+    } else if (f->why.why == GANG_CONSTRAINT_NONE && a->request->score) {
         add(l, "the host's scores leave too few nodes, or what was in the way has gone");
     } else if (f->why.why == GANG_CONSTRAINT_NONE) {
         add(l, "all tasks would fit: what was in the way has gone, or the search missed them");

@@ -89,35 +89,35 @@ static bool others_on(const struct gang__plan *p, struct gang__label_count *coun
 /* ---- the rules ------------------------------------------------------------------------------- */
 
 /* How many of the job's own rules exclude jobs with a label from a level. */
-static uint64_t own_exclusions(const gang_request *q, const struct gang__label_count *counts,
+static uint64_t own_exclusions(const gang_request *request, const struct gang__label_count *counts,
                                int32_t level)
 {
     uint64_t times = 0;
-    for (uint32_t i = 0; i < q->affinity_count; i++)
-        times += gang__affinity_excludes(&q->affinity[i]) && q->affinity[i].counts == counts &&
-                 q->affinity[i].level == level;
+    for (uint32_t i = 0; i < request->affinity_count; i++)
+        times += gang__affinity_excludes(&request->affinity[i]) &&
+                 request->affinity[i].counts == counts && request->affinity[i].level == level;
     return times;
 }
 
 /* The rules that are kept, as bits: those that must hold, and the first `soft_count` soft ones. */
-static uint64_t rules_active(const gang_request *q, uint32_t soft_count)
+static uint64_t rules_active(const gang_request *request, uint32_t soft_count)
 {
     uint64_t active = 0;
-    for (uint32_t i = 0; i < q->affinity_count; i++) {
-        if (q->affinity[i].soft && soft_count == 0)
+    for (uint32_t i = 0; i < request->affinity_count; i++) {
+        if (request->affinity[i].soft && soft_count == 0)
             continue;
-        soft_count -= q->affinity[i].soft;
+        soft_count -= request->affinity[i].soft;
         active |= UINT64_C(1) << i;
     }
     return active;
 }
 
 /* The levels of the site, and GANG__LEVEL_NODE, from which others exclude the job, as bits. */
-static uint32_t excluded_levels(const gang_request *q)
+static uint32_t excluded_levels(const gang_request *request)
 {
     uint32_t levels = 0;
-    for (uint32_t i = 0; i < 2 * q->label_count; i++)
-        levels |= gang__load_seq(&q->own_counts[i]->excluded);
+    for (uint32_t i = 0; i < 2 * request->label_count; i++)
+        levels |= gang__load_seq(&request->own_counts[i]->excluded);
     return levels;
 }
 
@@ -172,13 +172,14 @@ static bool is_wide(const struct gang__affinity *rule)
 
 static void mark_excluded(struct gang__plan *p, uint32_t levels)
 {
-    const gang_request *q = p->q;
-    for (uint32_t i = 0; i < 2 * q->label_count; i++) {
-        uint32_t at = gang__load_seq(&q->own_counts[i]->excluded) & levels;
+    const gang_request *request = p->request;
+    for (uint32_t i = 0; i < 2 * request->label_count; i++) {
+        uint32_t at = gang__load_seq(&request->own_counts[i]->excluded) & levels;
         for (; at; at &= at - 1) {
             int32_t level = __builtin_ctz(at);
-            mark_domains(p, q->own_counts[i], GANG__ROLE_EXCLUDE + (unsigned)level,
-                         own_exclusions(q, q->own_counts[i], level), level, p->others.set);
+            mark_domains(p, request->own_counts[i], GANG__ROLE_EXCLUDE + (unsigned)level,
+                         own_exclusions(request, request->own_counts[i], level), level,
+                         p->others.set);
         }
     }
 }
@@ -187,7 +188,7 @@ static void mark_rules(struct gang__plan *p)
 {
     uint32_t n = 0;
     for (uint64_t left = p->others.active; left; left &= left - 1) {
-        const struct gang__affinity *rule = &p->q->affinity[__builtin_ctzll(left)];
+        const struct gang__affinity *rule = &p->request->affinity[__builtin_ctzll(left)];
         if (!is_wide(rule))
             continue;
         size_t set = rule->colocate ? colocate_set(p, n++) : p->others.set;
@@ -201,11 +202,11 @@ bool gang__affinity_read(struct gang__plan *p, uint32_t soft_count)
 {
     struct gang__affinity_state *o = &p->others;
     const uint32_t node_level = UINT32_C(1) << GANG__LEVEL_NODE;
-    uint32_t excluded = excluded_levels(p->q), wide = 0;
-    o->active = rules_active(p->q, soft_count);
+    uint32_t excluded = excluded_levels(p->request), wide = 0;
+    o->active = rules_active(p->request, soft_count);
     o->levels = excluded & ~node_level;
     for (uint64_t left = o->active; left; left &= left - 1) {
-        const struct gang__affinity *rule = &p->q->affinity[__builtin_ctzll(left)];
+        const struct gang__affinity *rule = &p->request->affinity[__builtin_ctzll(left)];
         wide += is_wide(rule) && rule->colocate;
         if (is_wide(rule) && !rule->colocate)
             o->levels |= UINT32_C(1) << rule->level;
@@ -233,20 +234,20 @@ gang_result gang__affinity_begin(struct gang__plan *p)
     if (o->running && !list_own(p))
         return GANG_ENOMEM;
     /* An empty cluster has no job to avoid, and a job to be near to can still come. */
-    if (p->q->has_affinity && !p->mode.empty && !gang__affinity_read(p, o->soft_count))
+    if (p->request->has_affinity && !p->mode.empty && !gang__affinity_read(p, o->soft_count))
         return GANG_ENOMEM;
-    return p->q->exclusive ? gang__exclusive_begin(p) : GANG_OK;
+    return p->request->exclusive ? gang__exclusive_begin(p) : GANG_OK;
 }
 
 /* Do rules of others at the node level keep the job out of this node? */
 static bool is_excluded(const struct gang__plan *p, gang_node_id id)
 {
-    const gang_request *q = p->q;
-    for (uint32_t i = 0; i < 2 * q->label_count; i++) {
-        struct gang__label_count *counts = q->own_counts[i];
+    const gang_request *request = p->request;
+    for (uint32_t i = 0; i < 2 * request->label_count; i++) {
+        struct gang__label_count *counts = request->own_counts[i];
         if ((gang__load_seq(&counts->excluded) >> GANG__LEVEL_NODE & 1) &&
             others_on(p, counts, GANG__ROLE_EXCLUDE + GANG__LEVEL_NODE,
-                      own_exclusions(q, counts, GANG__LEVEL_NODE), id))
+                      own_exclusions(request, counts, GANG__LEVEL_NODE), id))
             return true;
     }
     return false;
@@ -256,13 +257,13 @@ bool gang__affinity_admits(struct gang__plan *p, const struct gang__node *node)
 {
     const struct gang__affinity_state *o = &p->others;
     uint32_t n = 0;
-    if (p->mode.empty || !p->q->has_affinity)
+    if (p->mode.empty || !p->request->has_affinity)
         return true;
     for (uint32_t levels = o->levels; levels; levels &= levels - 1)
         if (is_in_set(p, o->set, node->domain[__builtin_ctz(levels)]))
             return false;
     for (uint64_t left = o->active; left; left &= left - 1) {
-        const struct gang__affinity *rule = &p->q->affinity[__builtin_ctzll(left)];
+        const struct gang__affinity *rule = &p->request->affinity[__builtin_ctzll(left)];
         bool holds = true;
         if (is_wide(rule))
             holds =

@@ -38,24 +38,24 @@ static struct entry *entry_of(struct audit *t, const struct gang__label_count *c
     return &t->entry[at];
 }
 
-static size_t words_of_job(const gang_request *q)
+static size_t words_of_job(const gang_request *request)
 {
-    return 2 * (size_t)q->label_count + q->affinity_count;
+    return 2 * (size_t)request->label_count + request->affinity_count;
 }
 
 static void audit_add(struct audit *t, const struct gang__alloc *a)
 {
-    const gang_request *q = a->q;
+    const gang_request *request = a->request;
     for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task)) {
         /* On a node that is no more they hold nothing, and do not count. */
         if (gang__task_is_holder(task) || !gang__node_of(t->c, task[0]))
             continue;
-        for (uint32_t i = 0; i < 2 * q->label_count; i++)
-            entry_of(t, q->own_counts[i], GANG__ROLE_HELD, task[0])->tasks++;
-        for (uint32_t i = 0; i < q->affinity_count; i++)
-            if (gang__affinity_excludes(&q->affinity[i]))
-                entry_of(t, q->affinity[i].counts,
-                         GANG__ROLE_EXCLUDE + (unsigned)q->affinity[i].level, task[0])
+        for (uint32_t i = 0; i < 2 * request->label_count; i++)
+            entry_of(t, request->own_counts[i], GANG__ROLE_HELD, task[0])->tasks++;
+        for (uint32_t i = 0; i < request->affinity_count; i++)
+            if (gang__affinity_excludes(&request->affinity[i]))
+                entry_of(t, request->affinity[i].counts,
+                         GANG__ROLE_EXCLUDE + (unsigned)request->affinity[i].level, task[0])
                     ->tasks++;
     }
 }
@@ -101,7 +101,7 @@ static size_t entries_needed(gang_cluster *c, const struct gang__label_counts *o
     struct gang__alloc *a;
     for (uint32_t i = 0; (a = gang__alloc_at(c, i)) != NULL; i++)
         if (a->data)
-            need += a->tasks * words_of_job(a->q);
+            need += a->tasks * words_of_job(a->request);
     for (size_t i = 0; i < own_counts->names.cap; i++)
         for (struct gang__hash_link *n = own_counts->names.bucket[i]; n; n = n->next)
             for (unsigned role = 0; role < GANG__ROLES; role++)
@@ -126,7 +126,7 @@ gang_result gang__affinity_check(gang_cluster *c, struct gang_error *error)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     struct gang__alloc *a;
     for (uint32_t i = 0; (a = gang__alloc_at(c, i)) != NULL; i++)
-        if (a->data && a->q->has_affinity)
+        if (a->data && a->request->has_affinity)
             audit_add(&t, a);
     bool same = audit_counts(&t, own_counts);
     gang__release(&c->mem, t.entry);

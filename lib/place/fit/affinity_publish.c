@@ -21,16 +21,17 @@
 #include "place/state/records.h"
 
 /* Allocates what counting the job's tasks on a node needs. False: out of memory. */
-static bool reserve(const gang_request *q, const struct gang_mem *mem, uint32_t slot)
+static bool reserve(const gang_request *request, const struct gang_mem *mem, uint32_t slot)
 {
-    for (uint32_t i = 0; i < 2 * q->label_count; i++)
-        if (!gang__label_count_reserve(q->own_counts[i], mem, GANG__ROLE_HELD, slot) ||
-            !gang__label_count_reserve(q->own_counts[i], mem, GANG__ROLE_PENDING, slot))
+    for (uint32_t i = 0; i < 2 * request->label_count; i++)
+        if (!gang__label_count_reserve(request->own_counts[i], mem, GANG__ROLE_HELD, slot) ||
+            !gang__label_count_reserve(request->own_counts[i], mem, GANG__ROLE_PENDING, slot))
             return false;
-    for (uint32_t i = 0; i < q->affinity_count; i++)
-        if (gang__affinity_excludes(&q->affinity[i]) &&
-            !gang__label_count_reserve(q->affinity[i].counts, mem,
-                                       GANG__ROLE_EXCLUDE + (unsigned)q->affinity[i].level, slot))
+    for (uint32_t i = 0; i < request->affinity_count; i++)
+        if (gang__affinity_excludes(&request->affinity[i]) &&
+            !gang__label_count_reserve(request->affinity[i].counts, mem,
+                                       GANG__ROLE_EXCLUDE + (unsigned)request->affinity[i].level,
+                                       slot))
             return false;
     return true;
 }
@@ -38,20 +39,20 @@ static bool reserve(const gang_request *q, const struct gang_mem *mem, uint32_t 
 typedef void (*count_fn)(struct gang__label_count *counts, unsigned role, gang_node_id node,
                          uint32_t tasks);
 
-static void count_labels(const gang_request *q, count_fn add_or_sub, unsigned role, gang_node_id id,
-                         uint32_t tasks)
+static void count_labels(const gang_request *request, count_fn add_or_sub, unsigned role,
+                         gang_node_id id, uint32_t tasks)
 {
-    for (uint32_t i = 0; i < 2 * q->label_count; i++)
-        add_or_sub(q->own_counts[i], role, id, tasks);
+    for (uint32_t i = 0; i < 2 * request->label_count; i++)
+        add_or_sub(request->own_counts[i], role, id, tasks);
 }
 
-static void count_exclusions(const gang_request *q, count_fn add_or_sub, gang_node_id id,
+static void count_exclusions(const gang_request *request, count_fn add_or_sub, gang_node_id id,
                              uint32_t tasks)
 {
-    for (uint32_t i = 0; i < q->affinity_count; i++)
-        if (gang__affinity_excludes(&q->affinity[i]))
-            add_or_sub(q->affinity[i].counts, GANG__ROLE_EXCLUDE + (unsigned)q->affinity[i].level,
-                       id, tasks);
+    for (uint32_t i = 0; i < request->affinity_count; i++)
+        if (gang__affinity_excludes(&request->affinity[i]))
+            add_or_sub(request->affinity[i].counts,
+                       GANG__ROLE_EXCLUDE + (unsigned)request->affinity[i].level, id, tasks);
 }
 
 static bool is_used(const struct gang__node_copy *copy)
@@ -73,14 +74,15 @@ gang_result gang__affinity_register(gang_worker *w, struct gang__plan *p)
 {
     bool failed = false;
     for (size_t i = 0; i < p->nodes.count; i++)
-        if (is_used(&p->nodes.copy[i]) && !reserve(p->q, &p->c->mem, p->nodes.copy[i].slot))
+        if (is_used(&p->nodes.copy[i]) && !reserve(p->request, &p->c->mem, p->nodes.copy[i].slot))
             return GANG_ENOMEM;
     for (size_t i = 0; i < p->nodes.count; i++) {
         if (!is_used(&p->nodes.copy[i]))
             continue;
         gang_node_id id = p->nodes.copy[i].node->id;
-        count_labels(p->q, gang__label_count_add, GANG__ROLE_PENDING, id, p->nodes.copy[i].used);
-        count_exclusions(p->q, gang__label_count_add, id, p->nodes.copy[i].used);
+        count_labels(p->request, gang__label_count_add, GANG__ROLE_PENDING, id,
+                     p->nodes.copy[i].used);
+        count_exclusions(p->request, gang__label_count_add, id, p->nodes.copy[i].used);
     }
     p->others.registered = true;
     gang__hook(GANG__STEP_ENTER);
@@ -99,10 +101,11 @@ void gang__affinity_confirm(gang_worker *w, struct gang__plan *p)
         if (!is_used(&p->nodes.copy[i]))
             continue;
         gang_node_id id = p->nodes.copy[i].node->id;
-        count_labels(p->q, gang__label_count_add, GANG__ROLE_HELD, id, p->nodes.copy[i].used);
-        count_labels(p->q, gang__label_count_sub, GANG__ROLE_PENDING, id, p->nodes.copy[i].used);
+        count_labels(p->request, gang__label_count_add, GANG__ROLE_HELD, id, p->nodes.copy[i].used);
+        count_labels(p->request, gang__label_count_sub, GANG__ROLE_PENDING, id,
+                     p->nodes.copy[i].used);
     }
-    if (p->q->label_count) /* other jobs may have to be near it */
+    if (p->request->label_count) /* other jobs may have to be near it */
         gang__add_seq(&w->commit.stamp, 1);
 }
 
@@ -113,8 +116,9 @@ void gang__affinity_withdraw(gang_worker *w, struct gang__plan *p)
         if (!is_used(&p->nodes.copy[i]))
             continue;
         gang_node_id id = p->nodes.copy[i].node->id;
-        count_labels(p->q, gang__label_count_sub, GANG__ROLE_PENDING, id, p->nodes.copy[i].used);
-        count_exclusions(p->q, gang__label_count_sub, id, p->nodes.copy[i].used);
+        count_labels(p->request, gang__label_count_sub, GANG__ROLE_PENDING, id,
+                     p->nodes.copy[i].used);
+        count_exclusions(p->request, gang__label_count_sub, id, p->nodes.copy[i].used);
     }
     p->others.registered = false;
     gang__add_seq(&w->commit.stamp, 1);
@@ -130,8 +134,8 @@ void gang__affinity_release(gang_worker *w, const struct gang__alloc *a, const u
         tasks += !gang__task_is_holder(task);
         if (!last)
             continue;
-        count_labels(a->q, gang__label_count_sub, GANG__ROLE_HELD, task[0], tasks);
-        count_exclusions(a->q, gang__label_count_sub, task[0], tasks);
+        count_labels(a->request, gang__label_count_sub, GANG__ROLE_HELD, task[0], tasks);
+        count_exclusions(a->request, gang__label_count_sub, task[0], tasks);
         tasks = 0;
     }
     gang__add_seq(&w->commit.stamp, 1);
@@ -140,12 +144,12 @@ void gang__affinity_release(gang_worker *w, const struct gang__alloc *a, const u
 bool gang__affinity_count(gang_cluster *c, const struct gang__alloc *a)
 {
     for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
-        if (!reserve(a->q, &c->mem, (uint32_t)task[0]))
+        if (!reserve(a->request, &c->mem, (uint32_t)task[0]))
             return false;
         if (!gang__node_of(c, task[0])) /* it will be given back, but does not count */
             continue;
-        count_labels(a->q, gang__label_count_add, GANG__ROLE_HELD, task[0], 1);
-        count_exclusions(a->q, gang__label_count_add, task[0], 1);
+        count_labels(a->request, gang__label_count_add, GANG__ROLE_HELD, task[0], 1);
+        count_exclusions(a->request, gang__label_count_add, task[0], 1);
     }
     return true;
 }

@@ -30,7 +30,7 @@ int64_t gang__plan_beside(const struct gang__plan *p, uint32_t group, const stru
 int64_t gang__plan_allowance(const struct gang__plan *p, uint32_t group,
                              const struct gang__node *node)
 {
-    const struct gang__group *g = &p->q->group[group];
+    const struct gang__group *g = &p->request->group[group];
     int64_t left = INT64_MAX;
     if (g->max_per_node < INT64_MAX)
         left = g->max_per_node - gang__plan_beside(p, group, node, GANG__LEVEL_NODE);

@@ -76,12 +76,12 @@ static bool admits_copy(struct gang__plan *p, const struct gang__node_copy *copy
                         const uint64_t *was)
 {
     return gang__affinity_admits(p, copy->node) &&
-           (!p->q->exclusive || gang__exclusive_admits(copy, was));
+           (!p->request->exclusive || gang__exclusive_admits(copy, was));
 }
 
 int64_t gang__plan_capacity(struct gang__plan *p, uint32_t group, uint32_t slot)
 {
-    const struct gang__group *g = &p->q->group[group];
+    const struct gang__group *g = &p->request->group[group];
     uint64_t words[GANG__MAX_WORDS];
     struct gang__misfit misfit;
     struct gang__node_copy read;

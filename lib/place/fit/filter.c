@@ -81,31 +81,32 @@ static bool owns(const struct gang__modes *modes, const struct gang__group *g)
     return g->partition && gang__mode_of(modes, g->partition) != GANG_PARTITION_SHARED;
 }
 
-bool gang__request_owns(gang_cluster *c, const gang_request *q)
+bool gang__request_owns(gang_cluster *c, const gang_request *request)
 {
     bool some = false;
-    for (uint32_t g = 0; g < q->group_count; g++) /* mostly none names a partition */
-        some = some || q->group[g].partition;
+    for (uint32_t g = 0; g < request->group_count; g++) /* mostly none names a partition */
+        some = some || request->group[g].partition;
     if (!some)
         return false;
     gang__rcu_enter();
     const struct gang__modes *modes = gang__modes_now(c);
     some = false;
-    for (uint32_t g = 0; modes && g < q->group_count; g++)
-        some = some || owns(modes, &q->group[g]);
+    for (uint32_t g = 0; modes && g < request->group_count; g++)
+        some = some || owns(modes, &request->group[g]);
     gang__rcu_leave();
     return some;
 }
 
-bool gang__node_is_borrowed(gang_cluster *c, const gang_request *q, const struct gang__group *by,
-                            gang_node_id id)
+bool gang__node_is_borrowed(gang_cluster *c, const gang_request *request,
+                            const struct gang__group *by, gang_node_id id)
 {
     bool some = false;
     gang__rcu_enter();
     const struct gang__modes *modes = gang__modes_now(c);
     const struct gang__node *node = gang__node_of(c, id);
-    for (uint32_t g = 0; modes && node && g < q->group_count; g++)
-        some = some || (owns(modes, &q->group[g]) && access_to(modes, &q->group[g], node).named);
+    for (uint32_t g = 0; modes && node && g < request->group_count; g++)
+        some = some || (owns(modes, &request->group[g]) &&
+                        access_to(modes, &request->group[g], node).named);
     if (some) {
         struct access a = access_to(modes, by, node);
         some = a.barred || a.lent;
@@ -211,20 +212,20 @@ bool gang__class_within_limit(const struct gang__plan *p, const struct gang__gro
     return within;
 }
 
-void gang__filter_mask(gang_cluster *c, const gang_request *q, uint32_t end, uint64_t *mask)
+void gang__filter_mask(gang_cluster *c, const gang_request *request, uint32_t end, uint64_t *mask)
 {
     struct gang__plan plan;
     memset(&plan, 0, sizeof(plan));
     gang__rcu_enter();
     plan.c = c;
-    plan.q = q;
+    plan.request = request;
     plan.tier.modes = gang__modes_now(c);
     for (uint32_t slot = 0; slot < end; slot++) {
         const struct gang__node *node = gang__node_at(c, slot);
         struct gang__misfit misfit;
         bool may = false;
-        for (uint32_t g = 0; node && g < q->group_count && !may; g++)
-            may = gang__node_matches(&plan, &q->group[g], node, &misfit);
+        for (uint32_t g = 0; node && g < request->group_count && !may; g++)
+            may = gang__node_matches(&plan, &request->group[g], node, &misfit);
         if (may)
             mask[slot / 64] |= UINT64_C(1) << (slot % 64);
     }

@@ -11,11 +11,11 @@
 #include "place/fit/node_copy.h"
 #include "place/fit/scope.h"
 
-gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_request *q,
+gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_request *request,
                              bool empty)
 {
     p->c = c;
-    p->q = q;
+    p->request = request;
     p->mode.empty = empty;
     p->out.failed = p->mode.adopting = p->mode.exact_reads = p->mode.skip_claimed =
         p->out.met_claimed = p->out.skipped = p->out.replan = false;
@@ -29,7 +29,7 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     p->nodes.count = p->words = p->tasks.count = p->bound.undos = p->keys.count =
         p->tasks.held_count = 0;
     const struct gang_mem *mem = &c->mem;
-    size_t groups = q->group_count, sets = q->group_set_count;
+    size_t groups = request->group_count, sets = request->group_set_count;
     if (!gang__grow(mem, (void **)&p->tasks.in_group, &p->tasks.group_cap, groups,
                     sizeof(*p->tasks.in_group)) ||
         !gang__grow(mem, (void **)&p->bound.group, &p->bound.group_cap, groups,
@@ -45,7 +45,7 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
         p->bound.set[i] = gang__scope_unbound();
     p->bound.request = gang__scope_unbound();
     p->others.bars = false;
-    return q->has_affinity || q->exclusive ? gang__affinity_begin(p) : GANG_OK;
+    return request->has_affinity || request->exclusive ? gang__affinity_begin(p) : GANG_OK;
 }
 
 void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)

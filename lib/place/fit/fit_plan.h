@@ -193,7 +193,7 @@ struct gang__plan_score {
 
 struct gang__plan {
     gang_cluster *c;
-    const gang_request *q;
+    const gang_request *request;
     /* Plan on this, not on the cluster as it is; NULL: none. Survives gang__plan_begin(). */
     gang_snapshot *snap;
     uint64_t epoch; /* of the cluster, when the plan began */
@@ -222,7 +222,7 @@ static inline gang_result gang__plan_result(const struct gang__plan *p, bool fit
 }
 
 /* Starts a plan for a request. GANG_ENOMEM leaves the plan usable for another try. */
-gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_request *q,
+gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_request *request,
                              bool empty);
 void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem);
 

@@ -24,7 +24,7 @@ static bool other_jobs_admit(struct gang__plan *p, uint32_t slot, struct gang__m
     misfit->why = GANG_CONSTRAINT_AFFINITY;
     if (!gang__affinity_admits(p, node))
         return false;
-    if (!p->q->exclusive)
+    if (!p->request->exclusive)
         return true;
     misfit->why = GANG_CONSTRAINT_EXCLUSIVE;
     const struct gang__node_copy *copy = gang__node_copy_at(p, slot);
@@ -79,7 +79,7 @@ static bool pool_fits(struct gang__plan *p, const struct gang__group *g,
 /* Take (or give back) what a planned task has. */
 void gang__task_plan_apply(struct gang__plan *p, const struct gang__task_plan *task, bool give)
 {
-    const struct gang__group *g = &p->q->group[task->group];
+    const struct gang__group *g = &p->request->group[task->group];
     struct gang__node_copy *copy = &p->nodes.copy[task->copy];
     uint64_t *now = gang__words_now(p, copy);
     copy->used = give ? copy->used - 1 : copy->used + 1;
@@ -111,7 +111,7 @@ void gang__task_plan_apply(struct gang__plan *p, const struct gang__task_plan *t
 
 uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, bool when_empty)
 {
-    const struct gang__group *g = &p->q->group[group];
+    const struct gang__group *g = &p->request->group[group];
     struct gang__node_copy *copy = gang__node_copy_at(p, slot);
     if (!copy)
         return 0;
@@ -271,7 +271,7 @@ bool gang__plan_probe(struct gang__plan *p, uint32_t group, uint32_t slot,
     struct gang__node_copy *copy = gang__node_copy_at(p, slot);
     if (!copy)
         return false;
-    struct gang__fit_ctx f = {p, &p->q->group[group], copy, gang__words_now(p, copy), 0};
+    struct gang__fit_ctx f = {p, &p->request->group[group], copy, gang__words_now(p, copy), 0};
     if (!find_on(&f, &task, cores, &misfit))
         return false;
     candidate->slot = slot;
@@ -291,14 +291,14 @@ static bool plan_on(struct gang__plan *p, uint32_t group, struct gang__node_copy
         p->out.met_claimed = p->out.skipped = true;
         return false;
     }
-    struct gang__fit_ctx f = {p, &p->q->group[group], copy, gang__words_now(p, copy), gpus};
+    struct gang__fit_ctx f = {p, &p->request->group[group], copy, gang__words_now(p, copy), gpus};
     return find_on(&f, &task, cores, misfit) && add_task(p, &task, cores);
 }
 
 int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,
                          uint64_t gpus, struct gang__misfit *misfit)
 {
-    const struct gang__group *g = &p->q->group[group];
+    const struct gang__group *g = &p->request->group[group];
     int64_t done = 0;
     if (p->others.bars && !other_jobs_admit(p, slot, misfit))
         return 0;

@@ -38,7 +38,7 @@ static struct gang__choice *add(struct gang__backtracking *x, enum gang__choice_
 static uint32_t choose_domain_for(struct gang__backtracking *x, struct gang__member m,
                                   uint32_t outer)
 {
-    if (gang__member_same(x->k->q, m) < 0)
+    if (gang__member_same(x->k->request, m) < 0)
         return outer;
     struct gang__choice *c = add(x, GANG__CHOOSE_DOMAIN, m, outer);
     c->scope = x->scopes < GANG__MAX_CHOICES ? ++x->scopes : WHOLE;
@@ -47,7 +47,7 @@ static uint32_t choose_domain_for(struct gang__backtracking *x, struct gang__mem
 
 static void list_group(struct gang__backtracking *x, uint32_t group, uint32_t outer)
 {
-    const struct gang__group *g = &x->k->q->group[group];
+    const struct gang__group *g = &x->k->request->group[group];
     uint32_t scope = choose_domain_for(x, gang__member_group(group, g->min), outer);
     if (!g->subgroup_size) {
         add(x, GANG__PLACE_TASKS, gang__member_group(group, g->min), scope);
@@ -62,15 +62,16 @@ static void list_group(struct gang__backtracking *x, uint32_t group, uint32_t ou
 
 static void list_set(struct gang__backtracking *x, int32_t set, uint32_t outer)
 {
-    const gang_request *q = x->k->q;
+    const gang_request *request = x->k->request;
     struct gang__member m = set < 0 ? gang__member_all() : gang__member_set(set);
     uint32_t scope = choose_domain_for(x, m, outer);
-    for (uint32_t i = 0; i < q->group_set_count && !x->too_many; i++)
-        if (q->set[i].parent == set && q->set[i].min > 0)
+    for (uint32_t i = 0; i < request->group_set_count && !x->too_many; i++)
+        if (request->set[i].parent == set && request->set[i].min > 0)
             list_set(x, (int32_t)i, scope);
-    for (uint32_t i = 0; i < q->group_count && !x->too_many; i++)
-        if (q->group[q->by_size[i]].set == set && q->group[q->by_size[i]].min > 0)
-            list_group(x, q->by_size[i], scope);
+    for (uint32_t i = 0; i < request->group_count && !x->too_many; i++)
+        if (request->group[request->by_size[i]].set == set &&
+            request->group[request->by_size[i]].min > 0)
+            list_group(x, request->by_size[i], scope);
     add(x, GANG__REACH_MINIMUM, m, scope);
 }
 
@@ -102,7 +103,7 @@ static bool choose_domain(struct gang__backtracking *x, uint32_t at)
     const struct gang__choice *c = &x->choice[at];
     struct gang__scope outer = x->scope[c->outer], around;
     struct domain_trial trial = {x, at};
-    int32_t same = gang__member_same(x->k->q, c->m);
+    int32_t same = gang__member_same(x->k->request, c->m);
     if (outer.level >= same)
         return gang__scope_at(x->p, &outer, same, &around) && try_domain(&trial, &outer, 0);
     return gang__choose_each(x->k, c->m, same, &outer, try_domain, &trial);
@@ -112,10 +113,10 @@ static bool choose_domain(struct gang__backtracking *x, uint32_t at)
 
 static int64_t tasks_missing(const struct gang__backtracking *x, int32_t set)
 {
-    const gang_request *q = x->k->q;
-    int64_t missing = set < 0 ? q->min : q->set[set].min;
-    for (uint32_t i = 0; i < q->group_count; i++)
-        if (gang__set_is_inside(q, q->group[i].set, set))
+    const gang_request *request = x->k->request;
+    int64_t missing = set < 0 ? request->min : request->set[set].min;
+    for (uint32_t i = 0; i < request->group_count; i++)
+        if (gang__set_is_inside(request, request->group[i].set, set))
             missing -= x->p->tasks.in_group[i];
     return missing;
 }
@@ -152,11 +153,11 @@ static bool try_minimum_domain(void *user, const struct gang__scope *s, int64_t 
 static bool reach_minimum_with(struct gang__backtracking *x, const struct gang__continuation *n,
                                uint32_t group, int64_t want)
 {
-    const gang_request *q = x->k->q;
+    const gang_request *request = x->k->request;
     struct minimum_trial trial = {x, gang__member_all(), n, group, want};
     struct gang__scope s, around;
     if (gang__next_demand(x->k, group, &trial.m)) {
-        int32_t same = gang__member_same(q, trial.m);
+        int32_t same = gang__member_same(request, trial.m);
         s = gang__scope_outside(x->k, trial.m);
         trial.m.more_group = (int32_t)group;
         trial.m.want = want;
@@ -167,22 +168,22 @@ static bool reach_minimum_with(struct gang__backtracking *x, const struct gang__
     struct gang__continuation rest = {reach_minimum, n->at, n->group + 1, n->missing - want};
     s = x->p->bound.group[group];
     if (!gang__scope_is_bound(&s))
-        s = gang__scope_around(x->k, q->group[group].set);
+        s = gang__scope_around(x->k, request->group[group].set);
     return gang__distribute(x, gang__member_group(group, want), &s, &rest);
 }
 
 /* Takes the tasks that a minimum is short of from the groups in it, from the n->group-th on. */
 static bool reach_minimum(struct gang__backtracking *x, const struct gang__continuation *n)
 {
-    const gang_request *q = x->k->q;
+    const gang_request *request = x->k->request;
     int32_t set = x->choice[n->at].m.set;
     if (n->missing <= 0)
         return solve(x, n->at + 1);
-    if (n->group == q->group_count || gang__backtrack_spent(x))
+    if (n->group == request->group_count || gang__backtrack_spent(x))
         return false;
-    uint32_t group = q->by_size[n->group];
-    int64_t most = q->group[group].count - x->p->tasks.in_group[group];
-    if (!gang__set_is_inside(q, q->group[group].set, set))
+    uint32_t group = request->by_size[n->group];
+    int64_t most = request->group[group].count - x->p->tasks.in_group[group];
+    if (!gang__set_is_inside(request, request->group[group].set, set))
         most = 0;
     int64_t want = most < n->missing ? most : n->missing;
     for (; want > 0 && x->steps > 0 && !x->p->out.failed; want--)
@@ -230,7 +231,7 @@ bool gang__backtrack_all(struct gang__pack *k, int32_t set, struct gang__cost ma
     x.steps = steps;
     x.scope[WHOLE] = gang__scope_all();
     list_set(&x, set, WHOLE);
-    if (x.too_many || k->q->group_count > MAX_GROUPS)
+    if (x.too_many || k->request->group_count > MAX_GROUPS)
         return false;
     bool found = solve(&x, 0);
     if (!found)

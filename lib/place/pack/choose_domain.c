@@ -47,13 +47,13 @@ struct domain_choice {
 static void init_queries(struct domain_choice *x)
 {
     struct gang__plan *p = x->k->p;
-    const gang_request *q = x->k->q;
+    const gang_request *request = x->k->request;
     int64_t nodes = p->snap ? p->snap->count : (int64_t)gang__load_relaxed(&p->c->nodes.node_count);
     x->groups = 0;
     x->all_tasks = x->uncounted = 0;
-    for (uint32_t i = 0; i < q->group_count; i++) {
-        int64_t need = gang__member_need(q, x->m, q->by_size[i]);
-        int64_t most = x->elastic ? gang__member_most(p, x->m, q->by_size[i]) : 0;
+    for (uint32_t i = 0; i < request->group_count; i++) {
+        int64_t need = gang__member_need(request, x->m, request->by_size[i]);
+        int64_t most = x->elastic ? gang__member_most(p, x->m, request->by_size[i]) : 0;
         int64_t count = most > need ? most : need;
         x->all_tasks += count;
         if (x->groups == GROUPS)
@@ -62,7 +62,7 @@ static void init_queries(struct domain_choice *x)
             continue;
         x->need[x->groups] = need;
         x->count[x->groups] = count;
-        gang__capacity_query_init(&x->query[x->groups++], p, q->by_size[i], nodes);
+        gang__capacity_query_init(&x->query[x->groups++], p, request->by_size[i], nodes);
     }
 }
 
@@ -105,7 +105,7 @@ static struct gang__scope scope_of(const struct domain_choice *x, uint32_t i)
 static bool is_candidate(const struct domain_choice *x, const struct gang__scope *s)
 {
     struct gang__scope around;
-    int32_t same = gang__member_same(x->k->q, x->m);
+    int32_t same = gang__member_same(x->k->request, x->m);
     return (x->scope->level < 0 || gang__scope_is_inside(x->k->p, s, x->scope)) &&
            (same < 0 || gang__scope_at(x->k->p, s, same, &around));
 }
@@ -237,7 +237,7 @@ static const struct gang__inner_domains *parts_of(struct domain_choice *x, uint3
                                                   const struct gang__node_type **type)
 {
     const struct gang__node *node = gang__plan_node(x->k->p, slot);
-    const struct gang__group *g = &x->k->q->group[gang__member_lead(x->k->q, x->m)];
+    const struct gang__group *g = &x->k->request->group[gang__member_lead(x->k->request, x->m)];
     if (!node)
         return NULL;
     *type = node->type;
@@ -253,7 +253,7 @@ static int64_t part_capacity(struct domain_choice *x, uint32_t slot,
 {
     struct gang__plan *p = x->k->p;
     p->subset = gang__subset_of(type, parts, i);
-    int64_t capacity = gang__plan_capacity(p, gang__member_lead(x->k->q, x->m), slot);
+    int64_t capacity = gang__plan_capacity(p, gang__member_lead(x->k->request, x->m), slot);
     p->subset.on = false;
     return capacity;
 }
@@ -302,7 +302,7 @@ static bool offer_nodes_by(struct domain_choice *x, bool (*offer)(void *user, ui
 {
     if (x->scope->level >= GANG__LEVEL_NODE)
         return offer(x, x->scope->slot);
-    uint32_t lead = gang__member_lead(x->k->q, x->m);
+    uint32_t lead = gang__member_lead(x->k->request, x->m);
     struct gang__search_options options = {x->k->policy, INT64_MAX, INT64_MAX, x->least, offer, x};
     gang__search_with(x->k->p, lead, 1, x->scope, &options);
     return x->taken;
@@ -312,7 +312,7 @@ static bool offer_nodes_by(struct domain_choice *x, bool (*offer)(void *user, ui
 static bool look_at_node(void *user, uint32_t slot)
 {
     struct domain_choice *x = user;
-    uint32_t lead = gang__member_lead(x->k->q, x->m);
+    uint32_t lead = gang__member_lead(x->k->request, x->m);
     const struct gang__node_type *type = NULL;
     const struct gang__inner_domains *parts =
         x->level != GANG__LEVEL_NODE ? parts_of(x, slot, &type) : NULL;
@@ -332,7 +332,7 @@ static bool look_at_node(void *user, uint32_t slot)
 static int64_t tasks_in_all(const struct domain_choice *x)
 {
     int64_t sum = 0;
-    for (uint32_t i = 0; i < x->k->q->group_count; i++)
+    for (uint32_t i = 0; i < x->k->request->group_count; i++)
         sum += gang__member_most(x->k->p, x->m, i);
     return sum;
 }
@@ -341,8 +341,8 @@ static int64_t tasks_in_all(const struct domain_choice *x)
  * that hold most of the tasks of its hardest group, then all that hold what it needs. */
 static bool offer_nodes(struct domain_choice *x)
 {
-    uint32_t lead = gang__member_lead(x->k->q, x->m);
-    int64_t need = gang__member_need(x->k->q, x->m, lead);
+    uint32_t lead = gang__member_lead(x->k->request, x->m);
+    int64_t need = gang__member_need(x->k->request, x->m, lead);
     x->least = need;
     if (x->elastic) {
         x->all_tasks = gang__member_most(x->k->p, x->m, lead);
@@ -384,13 +384,14 @@ bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t leve
 
 bool gang__choose_cannot_fit(struct gang__plan *p)
 {
-    const gang_request *q = p->q;
-    int32_t level = gang__demanded_level(q, 0);
+    const gang_request *request = p->request;
+    int32_t level = gang__demanded_level(request, 0);
     struct gang__scope all = gang__scope_all();
     struct gang__capacity_query query;
     gang__capacity_query_init(&query, p, 0, gang__scope_nodes(p, &all));
     if (!query.by_index || level < 0)
         return false;
     uint32_t count = gang__domain_count(p->c, (uint32_t)level);
-    return gang__domain_capacity_next(&query, &all, (uint32_t)level, 0, count, q->min) == count;
+    return gang__domain_capacity_next(&query, &all, (uint32_t)level, 0, count, request->min) ==
+           count;
 }

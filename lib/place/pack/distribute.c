@@ -138,7 +138,7 @@ static bool distribute_shares(struct gang__backtracking *x, const struct distrib
                               size_t from, unsigned device, int64_t left)
 {
     struct gang__plan *p = x->p;
-    const struct gang__group *g = &x->k->q->group[d->group];
+    const struct gang__group *g = &x->k->request->group[d->group];
     bool alike = g->share && !g->model_count; /* devices that have as much free */
     if (left == 0)
         return d->next->go(x, d->next);
@@ -172,7 +172,7 @@ bool gang__distribute(struct gang__backtracking *x, struct gang__member m,
 {
     struct gang__plan *p = x->p;
     const uint32_t group = (uint32_t)m.group;
-    const struct gang__group *g = &x->k->q->group[group];
+    const struct gang__group *g = &x->k->request->group[group];
     size_t tasks = p->tasks.count, binds = p->bound.undos;
     if (gang__backtrack_spent(x))
         return false;

@@ -14,7 +14,7 @@
 static bool place_plain(struct gang__pack *k)
 {
     struct gang__plan *p = k->p;
-    int64_t want = k->q->min;
+    int64_t want = k->request->min;
     struct gang__scope all = gang__scope_all();
     p->mode.skip_claimed = k->policy == GANG_POLICY_PACK || k->policy == GANG_POLICY_DEFAULT;
     if (gang__search(p, 0, want, &all, k->policy) == want)
@@ -30,17 +30,17 @@ static bool place_plain(struct gang__pack *k)
 static bool place_all(struct gang__pack *k)
 {
     struct gang__scope all = gang__scope_all();
-    k->order = k->q->by_size;
+    k->order = k->request->by_size;
     if (gang__place(k, gang__member_all(), &all))
         return true;
     gang__undo(k->p, 0, 0);
-    if (k->p->out.failed || k->q->group_count == 1) /* which every domain was tried for */
+    if (k->p->out.failed || k->request->group_count == 1) /* which every domain was tried for */
         return false;
     k->order = NULL;
     if (gang__place(k, gang__member_all(), &all))
         return true;
     gang__undo(k->p, 0, 0);
-    k->order = k->q->by_size;
+    k->order = k->request->by_size;
     return false;
 }
 
@@ -49,8 +49,8 @@ static bool place_all(struct gang__pack *k)
  * fewer nodes in another domain they might not fit. */
 static bool all_want_few(const struct gang__pack *k)
 {
-    return !k->insists && k->q->min > 1 && gang__member_wants_few(k, gang__member_all()) &&
-           !(k->q->bound && gang__member_is_elastic(k->p, gang__member_all()));
+    return !k->insists && k->request->min > 1 && gang__member_wants_few(k, gang__member_all()) &&
+           !(k->request->bound && gang__member_is_elastic(k->p, gang__member_all()));
 }
 
 /* The same; `few`: then on fewer nodes, if that is possible. */
@@ -64,12 +64,12 @@ static bool place_well(struct gang__pack *k, bool few)
  * that matters is whether the tasks fit. */
 static uint32_t highest_tier(const struct gang__plan *p, bool proof)
 {
-    const gang_request *q = p->q;
+    const gang_request *request = p->request;
     uint32_t most = 1;
-    if (!q->bound || proof || p->mode.empty)
+    if (!request->bound || proof || p->mode.empty)
         return 0;
-    for (uint32_t i = 0; i < q->group_count; i++) {
-        uint32_t here = gang__tier_count(gang__tiers_of(p, &q->group[i]));
+    for (uint32_t i = 0; i < request->group_count; i++) {
+        uint32_t here = gang__tier_count(gang__tiers_of(p, &request->group[i]));
         most = here > most ? here : most;
     }
     return most - 1;
@@ -77,14 +77,14 @@ static uint32_t highest_tier(const struct gang__plan *p, bool proof)
 
 bool gang__pack_request(struct gang__plan *p, bool proof)
 {
-    const gang_request *q = p->q;
+    const gang_request *request = p->request;
     const int32_t policy = gang__policy_order(p, proof);
-    struct gang__pack k = {p, q, q->by_size, policy, GANG__NO_LEVEL, q->insists};
+    struct gang__pack k = {p, request, request->by_size, policy, GANG__NO_LEVEL, request->insists};
     uint32_t most = highest_tier(p, proof);
     p->mode.worst_fit = proof || p->mode.empty;
     p->mode.exact_reads = proof;
     p->mode.skip_claimed = p->out.skipped = false;
-    if (q->plain) {
+    if (request->plain) {
         bool placed = place_plain(&k);
         if (!placed)
             gang__undo(p, 0, 0);
@@ -96,7 +96,7 @@ bool gang__pack_request(struct gang__plan *p, bool proof)
     p->tier.limit = UINT32_MAX;
     placed = placed || (!p->out.failed && place_well(&k, few));
     /* It asks no host, and knows no preference that binds. */
-    if (placed || p->out.failed || q->group_count == 1 || q->score || q->insists)
+    if (placed || p->out.failed || request->group_count == 1 || request->score || request->insists)
         return placed;
     return gang__backtrack(&k, gang__member_all()) &&
            (!few || gang__improve(&k) || gang__backtrack(&k, gang__member_all()));
@@ -105,7 +105,7 @@ bool gang__pack_request(struct gang__plan *p, bool proof)
 bool gang__pack_member(struct gang__plan *p, struct gang__member m)
 {
     struct gang__pack k = {
-        p, p->q, p->q->by_size, GANG__ORDER_PROOF, GANG__NO_LEVEL, p->q->insists};
+        p, p->request, p->request->by_size, GANG__ORDER_PROOF, GANG__NO_LEVEL, p->request->insists};
     struct gang__scope all = gang__scope_all();
     bool placed = gang__place(&k, m, &all);
     if (!placed && !p->out.failed) {
@@ -116,7 +116,7 @@ bool gang__pack_member(struct gang__plan *p, struct gang__member m)
     if (placed || p->out.failed || k.insists)
         return placed;
     gang__undo(p, 0, 0);
-    k.order = p->q->by_size;
+    k.order = p->request->by_size;
     return gang__backtrack(&k, m);
 }
 
@@ -124,7 +124,7 @@ int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int
                         bool proof)
 {
     const int32_t policy = gang__policy_order(p, proof);
-    struct gang__pack k = {p, p->q, p->q->by_size, policy, GANG__NO_LEVEL, false};
+    struct gang__pack k = {p, p->request, p->request->by_size, policy, GANG__NO_LEVEL, false};
     size_t tasks = p->tasks.count, binds = p->bound.undos;
     p->mode.worst_fit = proof || p->mode.empty;
     p->mode.exact_reads = proof;

@@ -9,7 +9,7 @@
 
 struct gang__pack {
     struct gang__plan *p;
-    const gang_request *q;
+    const gang_request *request;
     const uint32_t *order; /* of the groups; NULL: as they come */
     int32_t policy;        /* of the searches: GANG_POLICY_*, or GANG__ORDER_PROOF */
     int32_t widest; /* more tasks stay inside a domain of this level; GANG__NO_LEVEL: anywhere */
@@ -57,15 +57,15 @@ bool gang__pack_member(struct gang__plan *p, struct gang__member m);
 /* ---- member.c ---- */
 
 /* Does a set lie in another, or is it the same? Each lies in GANG__NO_SET, the request. */
-static inline bool gang__set_is_inside(const gang_request *q, int32_t set, int32_t outer)
+static inline bool gang__set_is_inside(const gang_request *request, int32_t set, int32_t outer)
 {
     while (set >= 0 && set != outer)
-        set = q->set[set].parent;
+        set = request->set[set].parent;
     return set == outer;
 }
 
 /* Tasks of a group that a member needs at least; 0: the group is not in it. */
-int64_t gang__member_need(const gang_request *q, struct gang__member m, uint32_t group);
+int64_t gang__member_need(const gang_request *request, struct gang__member m, uint32_t group);
 
 /* Tasks of a group that a member has at most: up to the group's count, without those placed. */
 int64_t gang__member_most(const struct gang__plan *p, struct gang__member m, uint32_t group);
@@ -76,10 +76,10 @@ int64_t gang__member_most(const struct gang__plan *p, struct gang__member m, uin
 bool gang__member_is_elastic(const struct gang__plan *p, struct gang__member m);
 
 /* The group of a member that is hardest to place. */
-uint32_t gang__member_lead(const gang_request *q, struct gang__member m);
+uint32_t gang__member_lead(const gang_request *request, struct gang__member m);
 
 /* The level that a member requires, GANG__NO_LEVEL: none. */
-int32_t gang__member_same(const gang_request *q, struct gang__member m);
+int32_t gang__member_same(const gang_request *request, struct gang__member m);
 
 /* The level that a member prefers by itself. It ignores domains that would leave nothing to spread
  * over. GANG__NO_LEVEL: none. */
@@ -94,10 +94,10 @@ bool gang__member_wants_few(const struct gang__pack *k, struct gang__member m);
 
 /* The narrowest level that a group requires: by itself, its sets and the request. And the narrowest
  * level that a set (-1: the request) and the sets around it require. -1: none. */
-int32_t gang__demanded_level(const gang_request *q, int32_t group);
+int32_t gang__demanded_level(const gang_request *request, int32_t group);
 /* The narrowest level that a group prefers: by itself, its sets and the request. -1: none. */
-int32_t gang__preferred_level(const gang_request *q, const struct gang__group *g);
-int32_t gang__demanded_around(const gang_request *q, int32_t set);
+int32_t gang__preferred_level(const gang_request *request, const struct gang__group *g);
+int32_t gang__demanded_around(const gang_request *request, int32_t set);
 
 /* ---- place_member.c ---- */
 

@@ -56,15 +56,15 @@ bool gang__place_bound(struct gang__pack *k, struct gang__member m, const struct
 }
 
 /* Does a set or group inside a set, or inside the request, require or prefer a domain? */
-static bool is_bound_inside(const gang_request *q, struct gang__member m)
+static bool is_bound_inside(const gang_request *request, struct gang__member m)
 {
     bool bound = false;
-    for (uint32_t i = 0; m.group < 0 && i < q->group_count && !bound; i++)
-        bound = gang__set_is_inside(q, q->group[i].set, m.set) &&
-                (q->group[i].same >= 0 || q->group[i].prefer >= 0);
-    for (int32_t i = 0; m.group < 0 && i < (int32_t)q->group_set_count && !bound; i++)
-        bound = i != m.set && gang__set_is_inside(q, i, m.set) &&
-                (q->set[i].same >= 0 || q->set[i].prefer >= 0);
+    for (uint32_t i = 0; m.group < 0 && i < request->group_count && !bound; i++)
+        bound = gang__set_is_inside(request, request->group[i].set, m.set) &&
+                (request->group[i].same >= 0 || request->group[i].prefer >= 0);
+    for (int32_t i = 0; m.group < 0 && i < (int32_t)request->group_set_count && !bound; i++)
+        bound = i != m.set && gang__set_is_inside(request, i, m.set) &&
+                (request->set[i].same >= 0 || request->set[i].prefer >= 0);
     return bound;
 }
 
@@ -77,7 +77,8 @@ static int32_t first_preferred(const struct gang__pack *k, struct gang__member *
         return gang__member_prefer(k, *m, &m->implied);
     if (stated > inside)
         return stated;
-    return is_bound_inside(k->q, *m) ? GANG__NO_LEVEL : gang__member_prefer(k, *m, &m->implied);
+    return is_bound_inside(k->request, *m) ? GANG__NO_LEVEL
+                                           : gang__member_prefer(k, *m, &m->implied);
 }
 
 /* In a domain of a level that it prefers, narrower than `widest`. If the preference binds, not in a
@@ -111,7 +112,7 @@ bool gang__place_chosen(struct gang__pack *k, struct gang__member m, const struc
 
 bool gang__place(struct gang__pack *k, struct gang__member m, const struct gang__scope *scope)
 {
-    int32_t same = gang__member_same(k->q, m), inside = scope->level;
+    int32_t same = gang__member_same(k->request, m), inside = scope->level;
     int32_t widest = same > inside ? same : inside;
     if (same > inside && gang__member_is_elastic(k->p, m))
         return gang__choose_in_level(k, m, same, scope);
@@ -132,7 +133,7 @@ bool gang__place(struct gang__pack *k, struct gang__member m, const struct gang_
 
 struct gang__scope gang__scope_around(const struct gang__pack *k, int32_t set)
 {
-    for (; set >= 0; set = k->q->set[set].parent)
+    for (; set >= 0; set = k->request->set[set].parent)
         if (gang__scope_is_bound(&k->p->bound.set[set]))
             return k->p->bound.set[set];
     return gang__scope_is_bound(&k->p->bound.request) ? k->p->bound.request : gang__scope_all();
@@ -140,24 +141,24 @@ struct gang__scope gang__scope_around(const struct gang__pack *k, int32_t set)
 
 struct gang__scope gang__scope_outside(const struct gang__pack *k, struct gang__member m)
 {
-    return gang__scope_around(k, m.group >= 0 ? k->q->group[m.group].set
-                                 : m.set >= 0 ? k->q->set[m.set].parent
+    return gang__scope_around(k, m.group >= 0 ? k->request->group[m.group].set
+                                 : m.set >= 0 ? k->request->set[m.set].parent
                                               : GANG__NO_SET);
 }
 
 bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__member *m)
 {
-    const gang_request *q = k->q;
-    const struct gang__group *g = &q->group[group];
+    const gang_request *request = k->request;
+    const struct gang__group *g = &request->group[group];
     bool found = g->same >= 0 && !gang__scope_is_bound(&k->p->bound.group[group]);
     *m = gang__member_group(group, 0);
-    for (int32_t s = g->set; s >= 0; s = q->set[s].parent) {
-        if (q->set[s].same >= 0 && !gang__scope_is_bound(&k->p->bound.set[s])) {
+    for (int32_t s = g->set; s >= 0; s = request->set[s].parent) {
+        if (request->set[s].same >= 0 && !gang__scope_is_bound(&k->p->bound.set[s])) {
             *m = gang__member_set(s);
             found = true;
         }
     }
-    if (q->same >= 0 && !gang__scope_is_bound(&k->p->bound.request)) {
+    if (request->same >= 0 && !gang__scope_is_bound(&k->p->bound.request)) {
         *m = gang__member_all();
         found = true;
     }
@@ -170,7 +171,7 @@ static int64_t add_in_required(struct gang__pack *k, struct gang__member m, uint
                                int64_t want)
 {
     struct gang__scope scope = gang__scope_outside(k, m), around;
-    int32_t same = gang__member_same(k->q, m);
+    int32_t same = gang__member_same(k->request, m);
     m.more_group = (int32_t)group;
     for (m.want = want; m.want > 0 && !k->p->out.failed; m.want /= 2) {
         bool done = scope.level >= same ? gang__scope_at(k->p, &scope, same, &around) &&
@@ -215,13 +216,14 @@ int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want)
         return add_in_required(k, m, group, want);
     struct gang__scope s = p->bound.group[group];
     if (!gang__scope_is_bound(&s))
-        s = gang__scope_around(k, k->q->group[group].set);
+        s = gang__scope_around(k, k->request->group[group].set);
     if (add_in_preferred(k, group, want, &s))
         return want;
     if (p->tasks.in_group[group] == 0 && binds_inside(k, gang__member_group(group, want), s.level))
         return 0;
-    int32_t demanded = gang__demanded_level(k->q, (int32_t)group);
-    int32_t preferred = k->insists ? gang__preferred_level(k->q, &k->q->group[group]) : -1;
+    int32_t demanded = gang__demanded_level(k->request, (int32_t)group);
+    int32_t preferred =
+        k->insists ? gang__preferred_level(k->request, &k->request->group[group]) : -1;
     demanded = preferred > demanded ? preferred : demanded;
     for (int64_t done = 0;;) {
         done += gang__place_group(k, group, want - done, &s);
@@ -235,7 +237,7 @@ void gang__place_rest(struct gang__pack *k, struct gang__member m, const struct 
 {
     struct gang__pack inside = *k;
     inside.widest = s->level;
-    for (uint32_t i = 0; i < k->q->group_count && !k->p->out.failed; i++) {
+    for (uint32_t i = 0; i < k->request->group_count && !k->p->out.failed; i++) {
         m.want = 0;
         int64_t want = gang__member_most(k->p, m, i);
         if (want > 0)
@@ -246,8 +248,8 @@ void gang__place_rest(struct gang__pack *k, struct gang__member m, const struct 
 static int64_t tasks_inside(const struct gang__pack *k, int32_t set)
 {
     int64_t sum = 0;
-    for (uint32_t i = 0; i < k->q->group_count; i++)
-        if (gang__set_is_inside(k->q, k->q->group[i].set, set))
+    for (uint32_t i = 0; i < k->request->group_count; i++)
+        if (gang__set_is_inside(k->request, k->request->group[i].set, set))
             sum += k->p->tasks.in_group[i];
     return sum;
 }
@@ -255,26 +257,26 @@ static int64_t tasks_inside(const struct gang__pack *k, int32_t set)
 /* A set or the request: its sets, its groups' minima, then more tasks up to its own minimum. */
 static bool place_members(struct gang__pack *k, int32_t set, const struct gang__scope *s)
 {
-    const gang_request *q = k->q;
-    for (uint32_t i = 0; i < q->group_set_count; i++) {
-        if (q->set[i].parent == set && q->set[i].min > 0 &&
+    const gang_request *request = k->request;
+    for (uint32_t i = 0; i < request->group_set_count; i++) {
+        if (request->set[i].parent == set && request->set[i].min > 0 &&
             !gang__place(k, gang__member_set((int32_t)i), s))
             return false;
     }
-    for (uint32_t i = 0; i < q->group_count; i++) {
+    for (uint32_t i = 0; i < request->group_count; i++) {
         uint32_t g = k->order ? k->order[i] : i;
-        if (q->group[g].set == set && q->group[g].min > 0 &&
-            !gang__place(k, gang__member_group(g, q->group[g].min), s))
+        if (request->group[g].set == set && request->group[g].min > 0 &&
+            !gang__place(k, gang__member_group(g, request->group[g].min), s))
             return false;
     }
-    int64_t min = set < 0 ? q->min : q->set[set].min;
-    for (uint32_t i = 0; i < q->group_count; i++) {
+    int64_t min = set < 0 ? request->min : request->set[set].min;
+    for (uint32_t i = 0; i < request->group_count; i++) {
         uint32_t g = k->order ? k->order[i] : i;
         int64_t missing = min - tasks_inside(k, set);
-        int64_t most = q->group[g].count - k->p->tasks.in_group[g];
+        int64_t most = request->group[g].count - k->p->tasks.in_group[g];
         if (missing <= 0)
             return true;
-        if (most > 0 && gang__set_is_inside(q, q->group[g].set, set))
+        if (most > 0 && gang__set_is_inside(request, request->group[g].set, set))
             gang__add_tasks(k, g, missing < most ? missing : most);
     }
     return tasks_inside(k, set) >= min;
@@ -297,7 +299,7 @@ bool gang__place_inside(struct gang__pack *k, struct gang__member m, const struc
 static int64_t place_subgroups(struct gang__pack *k, uint32_t group, int64_t want,
                                const struct gang__scope *s)
 {
-    const struct gang__group *g = &k->q->group[group];
+    const struct gang__group *g = &k->request->group[group];
     struct gang__member m = gang__member_group(group, g->subgroup_size);
     m.subgroup = true;
     int64_t done = 0;
@@ -314,7 +316,7 @@ static int64_t place_subgroups(struct gang__pack *k, uint32_t group, int64_t wan
 int64_t gang__place_group(struct gang__pack *k, uint32_t group, int64_t want,
                           const struct gang__scope *scope)
 {
-    const struct gang__group *g = &k->q->group[group];
+    const struct gang__group *g = &k->request->group[group];
     if (g->subgroup_size)
         return place_subgroups(k, group, want, scope);
     if (g->spread >= 0)

@@ -33,7 +33,7 @@ static struct gang__scope scope_of(const struct spreading *x, uint32_t number)
 static const struct gang__node *some_node(struct spreading *x, const struct gang__scope *s)
 {
     struct gang__plan *p = x->k->p;
-    const struct gang__group *g = &x->k->q->group[x->group];
+    const struct gang__group *g = &x->k->request->group[x->group];
     struct gang__misfit misfit;
     if (s->level >= GANG__LEVEL_NODE) {
         const struct gang__node *node = gang__plan_node(p, s->slot);
@@ -103,7 +103,7 @@ static size_t place_one(struct spreading *x, int64_t skew)
 int64_t gang__spread(struct gang__pack *k, uint32_t group, int64_t want,
                      const struct gang__scope *scope)
 {
-    const struct gang__group *g = &k->q->group[group];
+    const struct gang__group *g = &k->request->group[group];
     struct spreading x = {k, group, g->spread, scope, 0, 0};
     struct gang__scope around;
     if (scope->level >= g->spread) /* all in one domain: there is nothing to spread over */

@@ -101,8 +101,8 @@ static bool place_here(void *user, const struct gang__scope *s, int64_t most)
 static bool has_many_groups(const struct gang__pack *k, struct gang__member m)
 {
     uint32_t groups = 0;
-    for (uint32_t i = 0; i < k->q->group_count && groups < 2; i++)
-        groups += gang__member_need(k->q, m, i) > 0;
+    for (uint32_t i = 0; i < k->request->group_count && groups < 2; i++)
+        groups += gang__member_need(k->request, m, i) > 0;
     return groups > 1;
 }
 

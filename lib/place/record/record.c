@@ -99,7 +99,7 @@ static void add_delta(uint64_t *out, unsigned *n, unsigned word, uint64_t payloa
 static unsigned deltas_of(const struct gang__plan *p, const struct gang__task_plan *planned,
                           uint64_t *out)
 {
-    const struct gang__group *g = &p->q->group[planned->group];
+    const struct gang__group *g = &p->request->group[planned->group];
     const struct gang__node_copy *v = &p->nodes.copy[planned->copy];
     unsigned n = 0, word = GANG__WORD_SHARES;
     uint64_t cpu = p->mode.timeshare & GANG__TIMESHARE_CPU ? GANG__DELTA_SHARED : 0;
@@ -125,13 +125,13 @@ static size_t data_size(const struct gang__plan *p)
 {
     enum { FEW = 4 };
     uint64_t scratch[GANG__MAX_WORDS + GANG_MAX_KINDS];
-    size_t words = p->q->exclusive ? gang__exclusive_size(p) : 0;
+    size_t words = p->request->exclusive ? gang__exclusive_size(p) : 0;
     for (size_t i = 0; i < p->tasks.count; i++) {
         const struct gang__task_plan *planned = &p->tasks.plan[i];
         words += GANG__TASK_HEAD;
         words += p->tasks.count <= FEW ? deltas_of(p, planned, scratch)
                                        : p->nodes.copy[planned->copy].words +
-                                             p->q->group[planned->group].pool_need_count;
+                                             p->request->group[planned->group].pool_need_count;
     }
     return words;
 }
@@ -139,7 +139,7 @@ static size_t data_size(const struct gang__plan *p)
 /* Capacity to count the planned tasks (request/task_count.h). */
 static bool task_counts_reserve(const struct gang__plan *p)
 {
-    for (size_t i = 0; p->q->policy == GANG_POLICY_GPU_CLUSTERING && i < p->tasks.count; i++)
+    for (size_t i = 0; p->request->policy == GANG_POLICY_GPU_CLUSTERING && i < p->tasks.count; i++)
         if (!gang__task_count_reserve(p->c, p->nodes.copy[p->tasks.plan[i].copy].slot))
             return false;
     return true;
@@ -149,16 +149,16 @@ static void task_counts_add(const struct gang__plan *p)
 {
     for (size_t i = 0; i < p->tasks.count; i++) {
         const struct gang__task_plan *planned = &p->tasks.plan[i];
-        gang__task_count_add(p->c, p->nodes.copy[planned->copy].slot, &p->q->group[planned->group],
-                             false);
+        gang__task_count_add(p->c, p->nodes.copy[planned->copy].slot,
+                             &p->request->group[planned->group], false);
     }
 }
 
 static void append(struct gang__alloc *a, const struct gang__plan *p)
 {
-    if (p->q->exclusive)
+    if (p->request->exclusive)
         gang__exclusive_drop(a, p);
-    if (p->q->policy == GANG_POLICY_GPU_CLUSTERING)
+    if (p->request->policy == GANG_POLICY_GPU_CLUSTERING)
         task_counts_add(p);
     for (size_t i = 0; i < p->tasks.count; i++) {
         const struct gang__task_plan *planned = &p->tasks.plan[i];
@@ -169,19 +169,19 @@ static void append(struct gang__alloc *a, const struct gang__plan *p)
         a->used += GANG__TASK_HEAD + n;
     }
     a->tasks += (uint32_t)p->tasks.count;
-    if (p->q->exclusive)
+    if (p->request->exclusive)
         gang__exclusive_append(a, p);
 }
 
 bool gang__plan_complete(struct gang__plan *p)
 {
-    return gang__rank_tasks(p) && (!p->q->exclusive || gang__exclusive_hold(p));
+    return gang__rank_tasks(p) && (!p->request->exclusive || gang__exclusive_hold(p));
 }
 
 /* Entries of a record for what is planned, at most. */
 static size_t entries_planned(const struct gang__plan *p)
 {
-    return p->q->exclusive ? 2 * p->tasks.count : p->tasks.count;
+    return p->request->exclusive ? 2 * p->tasks.count : p->tasks.count;
 }
 
 /* Memory to release `tasks` tasks of `words` words of data with this worker. */
@@ -192,7 +192,7 @@ static bool release_reserve(gang_worker *w, size_t tasks, size_t words)
 }
 
 /* A BUSY record with memory for the planned tasks, and for their release. */
-static gang_result record_new(gang_worker *w, gang_request *q, struct gang__alloc **a)
+static gang_result record_new(gang_worker *w, gang_request *request, struct gang__alloc **a)
 {
     struct gang__placer *placer = w->place;
     if (!gang__plan_complete(&placer->plan))
@@ -209,8 +209,8 @@ static gang_result record_new(gang_worker *w, gang_request *q, struct gang__allo
         *a = NULL; /* callers drop what they have */
         return GANG_ENOMEM;
     }
-    gang__request_hold(w, q);
-    (*a)->q = q;
+    gang__request_hold(w, request);
+    (*a)->request = request;
     return GANG_OK;
 }
 
@@ -232,7 +232,7 @@ static gang_result record_extend(gang_worker *w, struct gang__alloc *a)
 /* GANG_ENOFIT: a cell changed meanwhile. */
 static gang_result commit_plan(gang_worker *w, struct gang__plan *p)
 {
-    if (!p->q->has_affinity)
+    if (!p->request->has_affinity)
         return commit(w, p);
     gang_result r = gang__affinity_register(w, p);
     if (r != GANG_OK)
@@ -245,12 +245,12 @@ static gang_result commit_plan(gang_worker *w, struct gang__plan *p)
     return r;
 }
 
-gang_result gang__plan_commit_record(gang_worker *w, gang_request *q, struct gang__alloc **a,
+gang_result gang__plan_commit_record(gang_worker *w, gang_request *request, struct gang__alloc **a,
                                      gang__plan_may *may, void *user)
 {
     struct gang__plan *p = gang__plan_of(w);
     bool fresh = *a == NULL;
-    gang_result r = fresh ? record_new(w, q, a) : record_extend(w, *a);
+    gang_result r = fresh ? record_new(w, request, a) : record_extend(w, *a);
     if (r == GANG_OK && may)
         r = may(p, user);
     if (r == GANG_OK)

@@ -26,7 +26,7 @@ bool gang__plan_complete(struct gang__plan *p);
  * GANG_OK; GANG_ENOFIT: something changed meanwhile, plan again; GANG_ENOMEM; GANG_ELIMIT. After an
  * error a new record is dropped (*a NULL), and a record that grows is as before. */
 typedef gang_result gang__plan_may(const struct gang__plan *p, void *user);
-gang_result gang__plan_commit_record(gang_worker *w, gang_request *q, struct gang__alloc **a,
+gang_result gang__plan_commit_record(gang_worker *w, gang_request *request, struct gang__alloc **a,
                                      gang__plan_may *may, void *user);
 
 #endif

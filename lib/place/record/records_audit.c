@@ -87,10 +87,10 @@ static gang_result audit_task_counts(gang_cluster *c, uint32_t slots, struct gan
         return there ? gang__error(error, GANG_ENOMEM, NULL, "out of memory") : GANG_OK;
     struct gang__alloc *a;
     for (uint32_t i = 0; (a = gang__alloc_at(c, i)) != NULL; i++) {
-        if (!a->data || a->q->policy != GANG_POLICY_GPU_CLUSTERING)
+        if (!a->data || a->request->policy != GANG_POLICY_GPU_CLUSTERING)
             continue;
         for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
-            const struct gang__group *g = &a->q->group[gang__task_group(task)];
+            const struct gang__group *g = &a->request->group[gang__task_group(task)];
             if (g->devices && (uint32_t)task[0] < slots)
                 held[(uint32_t)task[0] * GANG__SIZE_CLASSES + gang__size_class(g)]++;
         }

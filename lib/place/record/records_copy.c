@@ -10,14 +10,15 @@
 /* Counts a record: the label counts of its labels, and the classes of its tasks by node. */
 static bool count_in(gang_cluster *c, const struct gang__alloc *a)
 {
-    if (a->q->has_affinity && !gang__affinity_count(c, a))
+    if (a->request->has_affinity && !gang__affinity_count(c, a))
         return false;
-    if (a->q->policy != GANG_POLICY_GPU_CLUSTERING)
+    if (a->request->policy != GANG_POLICY_GPU_CLUSTERING)
         return true;
     for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
         if (!gang__task_count_reserve(c, (uint32_t)task[0]))
             return false;
-        gang__task_count_add(c, (uint32_t)task[0], &a->q->group[gang__task_group(task)], false);
+        gang__task_count_add(c, (uint32_t)task[0], &a->request->group[gang__task_group(task)],
+                             false);
     }
     return true;
 }
@@ -26,14 +27,14 @@ static bool count_in(gang_cluster *c, const struct gang__alloc *a)
 static gang_result copy_record(gang_worker *w, const struct gang__alloc *from,
                                struct gang__alloc *to, gang__request_map *map, void *ctx)
 {
-    gang_request *q = NULL;
-    gang_result r = map(from->q, ctx, &q);
+    gang_request *request = NULL;
+    gang_result r = map(from->request, ctx, &request);
     if (r != GANG_OK)
         return r;
     if (!gang__alloc_reserve(w, to, from->used))
         return GANG_ENOMEM;
-    gang__request_ref(q, 1);
-    to->q = q;
+    gang__request_ref(request, 1);
+    to->request = request;
     memcpy(to->data, from->data, from->used * sizeof(*to->data));
     to->used = from->used;
     to->tasks = from->tasks;

@@ -80,38 +80,38 @@ static bool is_leaving(const struct gang__plan *p, const uint64_t *task, size_t 
 /* A group without tasks goes where the request prefers it: to the domain of the first task. */
 static void note_request_domain(struct gang__plan *p, const struct gang__alloc *a)
 {
-    const gang_request *q = a->q;
+    const gang_request *request = a->request;
     const uint64_t *first = gang__task_first(a);
-    for (uint32_t i = 0; q->prefer >= 0 && first && i < q->group_count; i++) {
-        int32_t set = q->group[i].set;
-        if (q->group[i].spread < 0 && q->group[i].same < 0 &&
-            gang__demanded_around(q, set) <= q->same && q->prefer > q->same)
-            note_scope(&p->bound.group[i], p, first, q->prefer);
+    for (uint32_t i = 0; request->prefer >= 0 && first && i < request->group_count; i++) {
+        int32_t set = request->group[i].set;
+        if (request->group[i].spread < 0 && request->group[i].same < 0 &&
+            gang__demanded_around(request, set) <= request->same && request->prefer > request->same)
+            note_scope(&p->bound.group[i], p, first, request->prefer);
     }
 }
 
 void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
 {
-    const gang_request *q = a->q;
+    const gang_request *request = a->request;
     size_t leaving = 0;
     for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
         if (is_leaving(p, task, &leaving))
             continue;
         uint32_t group = gang__task_group(task);
-        const struct gang__group *g = &q->group[group];
+        const struct gang__group *g = &request->group[group];
         p->tasks.in_group[group]++;
         if (g->bounded || g->spread >= 0)
             note_held(p, (uint32_t)task[0], group);
-        note_scope(&p->bound.request, p, task, q->same);
-        for (int32_t k = g->set; k >= 0; k = q->set[k].parent)
-            if (q->set[k].same >= 0)
-                note_scope(&p->bound.set[k], p, task, gang__demanded_around(q, k));
-        int32_t level = gang__demanded_level(q, (int32_t)group);
+        note_scope(&p->bound.request, p, task, request->same);
+        for (int32_t k = g->set; k >= 0; k = request->set[k].parent)
+            if (request->set[k].same >= 0)
+                note_scope(&p->bound.set[k], p, task, gang__demanded_around(request, k));
+        int32_t level = gang__demanded_level(request, (int32_t)group);
         if (g->spread >= 0)
             ; /* a preferred domain would prevent the spread */
-        else if (gang__preferred_level(q, g) > level)
-            note_scope(&p->bound.group[group], p, task, gang__preferred_level(q, g));
-        else if (q->policy == GANG_POLICY_TOPOLOGY && level < GANG__LEVEL_NODE)
+        else if (gang__preferred_level(request, g) > level)
+            note_scope(&p->bound.group[group], p, task, gang__preferred_level(request, g));
+        else if (request->policy == GANG_POLICY_TOPOLOGY && level < GANG__LEVEL_NODE)
             note_scope(&p->bound.group[group], p, task, GANG__LEVEL_NODE);
         if (g->same >= 0)
             note_scope(&p->bound.group[group], p, task, level);
@@ -160,7 +160,7 @@ void gang__plan_take_running(struct gang__plan *p, const struct gang__alloc *a)
 
 int64_t gang__growth_step(const struct gang__alloc *a, uint32_t group)
 {
-    const struct gang__group *g = &a->q->group[group];
+    const struct gang__group *g = &a->request->group[group];
     int64_t held = gang__tasks_held(a, (int32_t)group), missing = g->count - held;
     int64_t step = g->min - held > 1 ? g->min - held : 1;
     if (g->subgroup_size)

@@ -76,7 +76,7 @@ static void sort_runs(const struct gang__plan *p, uint64_t *run, uint64_t *key, 
     struct fields f = {.levels = p->c->nodes.level_count,
                        .slot = bits_of(gang__plan_end(p)),
                        .domain = bits_of(gang__domains_end(p->c)),
-                       .group = bits_of(p->q->group_count - 1)};
+                       .group = bits_of(p->request->group_count - 1)};
     f.none = (UINT32_C(1) << f.domain) - 1;
     unsigned place = bits_of(count - 1);
     for (uint32_t from = 0, to = 0; from < f.levels + 2; from = to) {

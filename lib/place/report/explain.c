@@ -33,7 +33,7 @@ struct explainer {
 
 static void fill_kinds(struct explainer *t, const struct gang__reason *f)
 {
-    const struct gang__group *g = &t->question.q->group[f->group];
+    const struct gang__group *g = &t->question.request->group[f->group];
     struct gang_explanation *e = &t->row->e;
     for (uint32_t kinds = gang__kinds_asked(g); kinds; kinds &= kinds - 1) {
         int32_t kind = __builtin_ctz(kinds);
@@ -63,14 +63,16 @@ static void fill_reason(struct explainer *t, const struct gang__reason *f)
 
 static void fill(struct explainer *t, const struct gang__reason *f)
 {
-    const gang_request *q = t->question.q;
+    const gang_request *request = t->question.request;
     struct gang_explanation *e = &t->row->e;
     *e = (struct gang_explanation)GANG_EXPLANATION_INIT;
     e->answer = t->answer;
     e->result = f->code;
     e->group = f->group;
     e->group_set = f->set;
-    e->name = f->group >= 0 ? q->group[f->group].name : f->set >= 0 ? q->set[f->set].name : "";
+    e->name = f->group >= 0 ? request->group[f->group].name
+              : f->set >= 0 ? request->set[f->set].name
+                            : "";
     e->want = f->want;
     e->fit = f->fit;
     e->placed = f->placed;
@@ -179,11 +181,11 @@ static gang_result explain_request(struct explainer *t)
 
 static gang_result explain_all(struct explainer *t)
 {
-    const gang_request *q = t->question.q;
+    const gang_request *request = t->question.request;
     gang_result r = GANG_OK;
-    for (uint32_t i = 0; i < q->group_count && r == GANG_OK; i++)
-        r = explain_group(t, i, gang__tasks_needed(q, i));
-    for (uint32_t i = 0; i < q->group_set_count && r == GANG_OK; i++)
+    for (uint32_t i = 0; i < request->group_count && r == GANG_OK; i++)
+        r = explain_group(t, i, gang__tasks_needed(request, i));
+    for (uint32_t i = 0; i < request->group_set_count && r == GANG_OK; i++)
         r = explain_set(t, (int32_t)i);
     return r == GANG_OK ? explain_request(t) : r;
 }
@@ -193,13 +195,13 @@ static bool is_answer(gang_result r)
     return r == GANG_OK || r == GANG_ENOFIT || r == GANG_ENEVER;
 }
 
-static gang_result explain(gang_worker *w, gang_snapshot *snap, gang_request *q,
+static gang_result explain(gang_worker *w, gang_snapshot *snap, gang_request *request,
                            gang_explain_fn visit, void *user)
 {
     struct gang__plan *p = gang__plan_of(w);
-    struct explainer t = {{p, w->cluster, q, NULL}, snap, GANG_OK, NULL, visit, user};
+    struct explainer t = {{p, w->cluster, request, NULL}, snap, GANG_OK, NULL, visit, user};
     gang__rcu_enter();
-    t.answer = snap ? gang__snapshot_verdict(w, snap, q) : gang__request_verdict(w, q);
+    t.answer = snap ? gang__snapshot_verdict(w, snap, request) : gang__request_verdict(w, request);
     gang__rcu_leave();
     if (!is_answer(t.answer) || p->out.host) /* its function may return anything */
         return t.answer;
@@ -255,11 +257,11 @@ static gang_result explain_growth(gang_worker *w, struct explainer *t, uint32_t 
 
 static gang_result explain_growths(gang_worker *w, struct explainer *t, int32_t group)
 {
-    const gang_request *q = t->question.q;
+    const gang_request *request = t->question.request;
     gang_result r = GANG_ERANGE;
-    if (group < -1 || group >= (int32_t)q->group_count)
+    if (group < -1 || group >= (int32_t)request->group_count)
         return GANG_EINVAL;
-    for (uint32_t i = 0; i < q->group_count && (r == GANG_OK || r == GANG_ERANGE); i++)
+    for (uint32_t i = 0; i < request->group_count && (r == GANG_OK || r == GANG_ERANGE); i++)
         if ((group < 0 || (int32_t)i == group) && gang__growth_step(t->question.running, i) > 0)
             r = explain_growth(w, t, i);
     return r;
@@ -278,7 +280,7 @@ gang_result gang_alloc_explain(gang_worker *worker, gang_alloc_id id, int32_t gr
         return GANG_ENOMEM;
     gang_result r = gang__alloc_read(c, id, &a);
     if (r == GANG_OK) {
-        struct explainer t = {{&placer->plan, c, a->q, a}, NULL, GANG_OK, row, visit, user};
+        struct explainer t = {{&placer->plan, c, a->request, a}, NULL, GANG_OK, row, visit, user};
         r = explain_growths(worker, &t, group);
         gang__alloc_read_end(a);
     }

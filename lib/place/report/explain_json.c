@@ -7,7 +7,7 @@
 
 struct writer {
     gang_cluster *c;
-    const gang_request *q;
+    const gang_request *request;
     json_t *root, *groups, *sets;
     struct gang__json_maker maker;
 };
@@ -74,7 +74,7 @@ static void put_nodes(struct writer *w, json_t *o, const struct gang_explanation
 static json_t *lack_json(struct writer *w, const struct gang_explanation *e)
 {
     json_t *lack = json_object();
-    put_text(w, lack, "group", w->q->group[e->lack_group].name);
+    put_text(w, lack, "group", w->request->group[e->lack_group].name);
     put_why(w, lack, e->lack_constraint, e->lack_kind);
     if (e->lack_kind >= 0)
         put_number(w, lack, "amount", e->lack_amount);
@@ -108,7 +108,8 @@ static void put_reason(struct writer *w, json_t *o, const struct gang_explanatio
     json_t *because = json_object();
     bool group = e->because_group >= 0;
     put_text(w, because, group ? "group" : "group_set",
-             group ? w->q->group[e->because_group].name : w->q->set[e->because_group_set].name);
+             group ? w->request->group[e->because_group].name
+                   : w->request->set[e->because_group_set].name);
     gang__json_put(&w->maker, o, "because", because);
 }
 

@@ -201,7 +201,7 @@ gang_result gang_alloc_write_hosts(gang_cluster *cluster, gang_alloc_id id, int3
     if (r != GANG_OK)
         return r;
     struct out o = {.write = write, .user = user};
-    if (group < -1 || group >= (int32_t)a->q->group_count)
+    if (group < -1 || group >= (int32_t)a->request->group_count)
         r = GANG_EINVAL;
     if (r == GANG_OK)
         r = check_names(cluster, a, group);

@@ -102,8 +102,8 @@ gang_result gang_alloc_get(gang_cluster *cluster, gang_alloc_id id, struct gang_
     if (r != GANG_OK)
         return r;
     struct gang_alloc_info out = GANG_ALLOC_INFO_INIT;
-    out.min = a->q->min;
-    out.count = a->q->count;
+    out.min = a->request->min;
+    out.count = a->request->count;
     r = gang_alloc_each(cluster, id, add_totals, &out);
     gang__alloc_read_end(a);
     return r != GANG_OK ? r : gang__struct_out(info, info->size, sizeof(out), &out, sizeof(out));
@@ -113,7 +113,7 @@ gang_result gang_alloc_get(gang_cluster *cluster, gang_alloc_id id, struct gang_
 
 struct writer {
     gang_cluster *c;
-    const gang_request *q;
+    const gang_request *request;
     json_t *tasks;
 };
 
@@ -206,7 +206,7 @@ static int32_t add_task(const struct gang_task *task, void *user)
     struct writer *w = user;
     json_t *o = json_object();
     bool ok = set(o, "task", json_integer(task->task)) &&
-              set(o, "group", json_string(w->q->group[task->group].name)) &&
+              set(o, "group", json_string(w->request->group[task->group].name)) &&
               set(o, "node", node_name(w->c, task->node)) &&
               set(o, "cpu_milli", json_integer(task->cpu_milli)) &&
               set(o, "memory_bytes", json_integer(task->memory_bytes)) &&
@@ -231,7 +231,7 @@ gang_result gang_alloc_write_json(gang_cluster *cluster, gang_alloc_id id, gang_
     if (r != GANG_OK)
         return r;
     struct gang_alloc_info sum = GANG_ALLOC_INFO_INIT;
-    struct writer w = {cluster, a->q, json_array()};
+    struct writer w = {cluster, a->request, json_array()};
     json_t *root = json_object();
     r = w.tasks && root ? gang_alloc_each(cluster, id, add_task, &w) : GANG_ENOMEM;
     if (r == GANG_OK)

@@ -170,7 +170,7 @@ static gang_result compile_placing(const struct gang__request_job *j, struct gan
 }
 
 static gang_result compile_labels(const struct gang__request_job *j, struct gang__compile_block *b,
-                                  gang_request *q)
+                                  gang_request *request)
 {
     const struct gang_request_spec *s = j->spec;
     struct gang_label *labels = gang__compile_alloc(b, s->label_count, sizeof(*labels));
@@ -188,9 +188,9 @@ static gang_result compile_labels(const struct gang__request_job *j, struct gang
         if (labels)
             labels[i] = label;
     }
-    q->labels = labels;
-    q->own_counts = gang__compile_alloc(b, 2 * s->label_count, sizeof(*q->own_counts));
-    q->label_count = (uint32_t)s->label_count;
+    request->labels = labels;
+    request->own_counts = gang__compile_alloc(b, 2 * s->label_count, sizeof(*request->own_counts));
+    request->label_count = (uint32_t)s->label_count;
     return GANG_OK;
 }
 
@@ -230,7 +230,7 @@ static gang_result compile_affinity_rule(const struct gang__request_job *j,
 }
 
 static gang_result compile_peers(const struct gang__request_job *j, struct gang__compile_block *b,
-                                 gang_request *q)
+                                 gang_request *request)
 {
     const struct gang_request_spec *s = j->spec;
     struct gang__affinity *affinity = gang__compile_alloc(b, s->affinity_count, sizeof(*affinity));
@@ -245,10 +245,10 @@ static gang_result compile_peers(const struct gang__request_job *j, struct gang_
             r = compile_affinity_rule(j, b, &in, affinity ? &affinity[i] : &scratch);
         if (r != GANG_OK)
             return gang__error_at(j->error, r, "affinity[%zu]", i);
-        q->soft_count += affinity && affinity[i].soft;
+        request->soft_count += affinity && affinity[i].soft;
     }
-    q->affinity = affinity;
-    q->affinity_count = (uint32_t)s->affinity_count;
+    request->affinity = affinity;
+    request->affinity_count = (uint32_t)s->affinity_count;
     return GANG_OK;
 }
 
@@ -338,15 +338,15 @@ static gang_result compile_set(const struct gang__request_job *j, struct gang__c
     return GANG_OK;
 }
 
-/* Both runs, see struct gang__compile_block. `q` is a scratch request on the first. */
+/* Both runs, see struct gang__compile_block. `request` is a scratch one on the first. */
 gang_result gang__compile(const struct gang__request_job *j, struct gang__compile_block *b,
-                          gang_request *q)
+                          gang_request *request)
 {
     const struct gang_request_spec *s = j->spec;
     gang_result r = GANG_OK;
-    q->group = gang__compile_alloc(b, s->group_count, sizeof(*q->group));
-    q->set = gang__compile_alloc(b, s->group_set_count, sizeof(*q->set));
-    q->by_size = gang__compile_alloc(b, s->group_count, sizeof(*q->by_size));
+    request->group = gang__compile_alloc(b, s->group_count, sizeof(*request->group));
+    request->set = gang__compile_alloc(b, s->group_set_count, sizeof(*request->set));
+    request->by_size = gang__compile_alloc(b, s->group_count, sizeof(*request->by_size));
     for (size_t i = 0; i < s->group_count && r == GANG_OK; i++) {
         const char *at = (const char *)s->groups + i * s->group_size;
         struct gang_group_spec in;
@@ -358,7 +358,7 @@ gang_result gang__compile(const struct gang__request_job *j, struct gang__compil
         if (r != GANG_OK)
             gang__request_error(j, r, "size", "struct gang_group_spec is not set up");
         else
-            r = compile_group(j, b, &in, q->group ? &q->group[i] : &scratch);
+            r = compile_group(j, b, &in, request->group ? &request->group[i] : &scratch);
         if (r != GANG_OK)
             gang__error_at(j->error, r, "%s[%zu]", j->list, i);
     }
@@ -373,17 +373,17 @@ gang_result gang__compile(const struct gang__request_job *j, struct gang__compil
         if (r != GANG_OK)
             gang__request_error(j, r, "size", "struct gang_group_set_spec is not set up");
         else
-            r = compile_set(j, b, i, &in, q->set ? &q->set[i] : &scratch);
+            r = compile_set(j, b, i, &in, request->set ? &request->set[i] : &scratch);
         if (r != GANG_OK)
             gang__error_at(j->error, r, "group_sets[%zu]", i);
     }
     if (r == GANG_OK)
-        r = find_level(j, s->same, "same", &q->same);
+        r = find_level(j, s->same, "same", &request->same);
     if (r == GANG_OK)
-        r = find_level(j, s->prefer, "prefer", &q->prefer);
+        r = find_level(j, s->prefer, "prefer", &request->prefer);
     if (r == GANG_OK)
-        r = compile_labels(j, b, q);
+        r = compile_labels(j, b, request);
     if (r == GANG_OK)
-        r = compile_peers(j, b, q);
+        r = compile_peers(j, b, request);
     return r;
 }

@@ -43,8 +43,8 @@ struct gang__compile_block {
 };
 void *gang__compile_alloc(struct gang__compile_block *b, size_t count, size_t size);
 
-/* One run. `q` is a scratch request on the first. */
+/* One run. `request` is a scratch one on the first. */
 gang_result gang__compile(const struct gang__request_job *j, struct gang__compile_block *b,
-                          gang_request *q);
+                          gang_request *request);
 
 #endif

@@ -221,32 +221,32 @@ static struct gang__label_count *counts_get(struct gang__label_counts *table,
     return counts;
 }
 
-gang_result gang__label_counts_bind(gang_request *q)
+gang_result gang__label_counts_bind(gang_request *request)
 {
-    gang_cluster *c = q->cluster;
-    struct gang__shared *shared = q->has_affinity ? gang__shared_of(c) : NULL;
+    gang_cluster *c = request->cluster;
+    struct gang__shared *shared = request->has_affinity ? gang__shared_of(c) : NULL;
     struct gang__label_counts *table = shared ? &shared->label_counts : NULL;
-    bool bound = !q->has_affinity || table;
+    bool bound = !request->has_affinity || table;
     if (!table)
         return bound ? GANG_OK : GANG_ENOMEM;
     gang__structure_lock(c);
-    for (uint32_t i = 0; i < q->label_count && bound; i++) {
-        const struct gang_label *label = &q->labels[i];
-        q->own_counts[2 * i] = counts_get(table, &c->mem, label->key, label->value);
-        q->own_counts[2 * i + 1] = counts_get(table, &c->mem, label->key, NULL);
-        bound = q->own_counts[2 * i] && q->own_counts[2 * i + 1];
+    for (uint32_t i = 0; i < request->label_count && bound; i++) {
+        const struct gang_label *label = &request->labels[i];
+        request->own_counts[2 * i] = counts_get(table, &c->mem, label->key, label->value);
+        request->own_counts[2 * i + 1] = counts_get(table, &c->mem, label->key, NULL);
+        bound = request->own_counts[2 * i] && request->own_counts[2 * i + 1];
     }
-    for (uint32_t i = 0; i < q->affinity_count && bound; i++) {
-        struct gang__affinity *rule = &q->affinity[i];
+    for (uint32_t i = 0; i < request->affinity_count && bound; i++) {
+        struct gang__affinity *rule = &request->affinity[i];
         rule->counts = counts_get(table, &c->mem, rule->key, rule->value);
         bound = rule->counts != NULL;
-        for (uint32_t k = 0; k < 2 * q->label_count; k++)
-            rule->own = rule->own || q->own_counts[k] == rule->counts;
+        for (uint32_t k = 0; k < 2 * request->label_count; k++)
+            rule->own = rule->own || request->own_counts[k] == rule->counts;
     }
     gang__structure_unlock(c);
     if (bound)
         return GANG_OK;
-    gang__label_counts_unbind(q);
+    gang__label_counts_unbind(request);
     return GANG_ENOMEM;
 }
 
@@ -256,12 +256,12 @@ static void counts_put(struct gang__label_count *counts)
         gang__sub_release(&counts->refs, 1u);
 }
 
-void gang__label_counts_unbind(gang_request *q)
+void gang__label_counts_unbind(gang_request *request)
 {
-    for (uint32_t i = 0; i < 2 * q->label_count; i++)
-        counts_put(q->own_counts[i]);
-    for (uint32_t i = 0; i < q->affinity_count; i++)
-        counts_put(q->affinity[i].counts);
+    for (uint32_t i = 0; i < 2 * request->label_count; i++)
+        counts_put(request->own_counts[i]);
+    for (uint32_t i = 0; i < request->affinity_count; i++)
+        counts_put(request->affinity[i].counts);
 }
 
 void gang__label_counts_free(struct gang__label_counts *table, const struct gang_mem *mem)

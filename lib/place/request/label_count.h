@@ -43,8 +43,8 @@ struct gang__label_counts {
 
 /* Finds or makes the label counts of a request's labels and rules. GANG_ENOMEM: nothing is bound.
  * Any thread; takes the structure mutex. */
-gang_result gang__label_counts_bind(gang_request *q);
-void gang__label_counts_unbind(gang_request *q);
+gang_result gang__label_counts_bind(gang_request *request);
+void gang__label_counts_unbind(gang_request *request);
 
 void gang__label_counts_free(struct gang__label_counts *table, const struct gang_mem *mem);
 

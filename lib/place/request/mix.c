@@ -109,7 +109,7 @@ static struct gang__observed *seen_get(gang_cluster *c, struct gang__mixes *m,
     return NULL;
 }
 
-bool gang__mix_learn(gang_cluster *c, const gang_request *q)
+bool gang__mix_learn(gang_cluster *c, const gang_request *request)
 {
     struct gang__shared *shared = gang__shared_of(c);
     if (!shared)
@@ -117,9 +117,9 @@ bool gang__mix_learn(gang_cluster *c, const gang_request *q)
     struct gang__mixes *m = &shared->mixes;
     /* All entries first, so that nothing is counted if there is no memory. */
     for (int round = 0; round < 2; round++) {
-        for (uint32_t i = 0; i < q->group_count; i++) {
+        for (uint32_t i = 0; i < request->group_count; i++) {
             bool failed = false;
-            struct gang__shape_demand shape = shape_of(&q->group[i]);
+            struct gang__shape_demand shape = shape_of(&request->group[i]);
             struct gang__observed *s = seen_get(c, m, &shape, &failed);
             if (failed)
                 return false;
@@ -209,20 +209,21 @@ bool gang__mixes_copy(gang_cluster *to, gang_cluster *from)
     return !declared || copy;
 }
 
-static struct gang__mix *mix_new(const struct gang_mem *mem, const gang_request *q)
+static struct gang__mix *mix_new(const struct gang_mem *mem, const gang_request *request)
 {
-    size_t bytes = sizeof(struct gang__mix) + q->group_count * sizeof(struct gang__shape_demand);
-    for (uint32_t i = 0; i < q->group_count; i++) {
-        struct gang__shape_demand shape = shape_of(&q->group[i]);
+    size_t bytes =
+        sizeof(struct gang__mix) + request->group_count * sizeof(struct gang__shape_demand);
+    for (uint32_t i = 0; i < request->group_count; i++) {
+        struct gang__shape_demand shape = shape_of(&request->group[i]);
         bytes += models_size(&shape);
     }
     struct gang__mix *mix = gang__zalloc(mem, 1, bytes);
     if (!mix)
         return NULL;
-    mix->count = q->group_count;
+    mix->count = request->group_count;
     void *end = &mix->shape[mix->count];
-    for (uint32_t i = 0; i < q->group_count; i++) {
-        mix->shape[i] = shape_of(&q->group[i]);
+    for (uint32_t i = 0; i < request->group_count; i++) {
+        mix->shape[i] = shape_of(&request->group[i]);
         end = models_copy(&mix->shape[i], end);
     }
     return mix;
@@ -252,12 +253,12 @@ gang_result gang_mix_set(gang_worker *worker, const struct gang_group_spec *shap
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     struct gang__mix *mix = NULL;
     if (count) {
-        gang_request *q;
-        gang_result r = gang__shapes_compile(c, shapes, shape_size, count, &q, error);
+        gang_request *request;
+        gang_result r = gang__shapes_compile(c, shapes, shape_size, count, &request, error);
         if (r != GANG_OK)
             return r;
-        mix = mix_new(&c->mem, q);
-        gang_request_free(q);
+        mix = mix_new(&c->mem, request);
+        gang_request_free(request);
         if (!mix)
             return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }

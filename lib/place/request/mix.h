@@ -48,7 +48,7 @@ struct gang__mixes {
 
 /* Note the groups of a new request. Shapes beyond the table's size are not learned. False: out of
  * memory. Any thread; lock-free. */
-bool gang__mix_learn(gang_cluster *c, const gang_request *q);
+bool gang__mix_learn(gang_cluster *c, const gang_request *request);
 
 /* Copies the learned shapes into `*own`, which grows; other threads go on learning. False: out of
  * memory. */

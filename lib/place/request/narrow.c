@@ -6,51 +6,52 @@
 #include <string.h>
 
 /* All but the minima, and but what searches remember: that holds for the request as it was. */
-static void borrow(gang_request *to, const gang_request *q)
+static void borrow(gang_request *to, const gang_request *request)
 {
-    to->cluster = q->cluster;
-    to->policy = q->policy;
-    to->count = q->count;
-    to->same = q->same;
-    to->prefer = q->prefer;
-    to->gpu_nodes = q->gpu_nodes;
-    to->exclusive = q->exclusive;
-    to->in_domains = q->in_domains;
-    to->insists = q->insists;
-    to->group_count = q->group_count;
-    to->group_set_count = q->group_set_count;
-    to->labels = q->labels;
-    to->label_count = q->label_count;
-    to->own_counts = q->own_counts;
-    to->affinity = q->affinity;
-    to->affinity_count = q->affinity_count;
-    to->soft_count = q->soft_count;
-    to->has_affinity = q->has_affinity;
-    to->score = q->score;
-    to->score_user = q->score_user;
-    to->by_size = q->by_size;
-    to->uses_pool = q->uses_pool;
-    to->bound = q->bound;
+    to->cluster = request->cluster;
+    to->policy = request->policy;
+    to->count = request->count;
+    to->same = request->same;
+    to->prefer = request->prefer;
+    to->gpu_nodes = request->gpu_nodes;
+    to->exclusive = request->exclusive;
+    to->in_domains = request->in_domains;
+    to->insists = request->insists;
+    to->group_count = request->group_count;
+    to->group_set_count = request->group_set_count;
+    to->labels = request->labels;
+    to->label_count = request->label_count;
+    to->own_counts = request->own_counts;
+    to->affinity = request->affinity;
+    to->affinity_count = request->affinity_count;
+    to->soft_count = request->soft_count;
+    to->has_affinity = request->has_affinity;
+    to->score = request->score;
+    to->score_user = request->score_user;
+    to->by_size = request->by_size;
+    to->uses_pool = request->uses_pool;
+    to->bound = request->bound;
 }
 
-gang_request *gang__request_narrow(struct gang__narrowed *n, const gang_request *q,
+gang_request *gang__request_narrow(struct gang__narrowed *n, const gang_request *request,
                                    const int64_t *tasks)
 {
-    const struct gang_mem *mem = &q->cluster->mem;
-    if (!gang__grow(mem, (void **)&n->group, &n->group_cap, q->group_count, sizeof(*n->group)) ||
-        !gang__grow(mem, (void **)&n->set, &n->set_cap, (size_t)q->group_set_count + 1,
+    const struct gang_mem *mem = &request->cluster->mem;
+    if (!gang__grow(mem, (void **)&n->group, &n->group_cap, request->group_count,
+                    sizeof(*n->group)) ||
+        !gang__grow(mem, (void **)&n->set, &n->set_cap, (size_t)request->group_set_count + 1,
                     sizeof(*n->set)))
         return NULL;
-    borrow(&n->q, q);
+    borrow(&n->q, request);
     n->q.group = n->group;
     n->q.set = n->set;
     n->q.min = 0;
-    memcpy(n->group, q->group, q->group_count * sizeof(*n->group));
-    if (q->group_set_count)
-        memcpy(n->set, q->set, q->group_set_count * sizeof(*n->set));
-    for (uint32_t i = 0; i < q->group_set_count; i++)
+    memcpy(n->group, request->group, request->group_count * sizeof(*n->group));
+    if (request->group_set_count)
+        memcpy(n->set, request->set, request->group_set_count * sizeof(*n->set));
+    for (uint32_t i = 0; i < request->group_set_count; i++)
         n->set[i].min = n->set[i].inside = 0;
-    for (uint32_t g = 0; g < q->group_count; g++) {
+    for (uint32_t g = 0; g < request->group_count; g++) {
         n->q.min += n->group[g].min = tasks[g];
         for (int32_t at = n->group[g].set; at >= 0; at = n->set[at].parent)
             n->set[at].min = n->set[at].inside += tasks[g];

@@ -13,9 +13,10 @@ struct gang__narrowed {
     size_t group_cap, set_cap;
 };
 
-/* `q` with exactly `tasks[g]` tasks as the minimum of each group. It borrows the rest from `q`,
- * and is for plans on a snapshot alone: no allocation refers to it. NULL: out of memory. */
-gang_request *gang__request_narrow(struct gang__narrowed *n, const gang_request *q,
+/* `request` with exactly `tasks[g]` tasks as the minimum of each group. It borrows the rest from
+ * `request`, and is for plans on a snapshot alone: no allocation refers to it. NULL: out of
+ * memory. */
+gang_request *gang__request_narrow(struct gang__narrowed *n, const gang_request *request,
                                    const int64_t *tasks);
 void gang__narrowed_free(struct gang__narrowed *n, const struct gang_mem *mem);
 

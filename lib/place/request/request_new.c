@@ -21,21 +21,21 @@ enum {
 };
 
 /* A minimum is at least the sum of the minima inside, and not above the tasks there are. */
-static gang_result settle_minima(const struct gang__request_job *j, gang_request *q)
+static gang_result settle_minima(const struct gang__request_job *j, gang_request *request)
 {
     int64_t inside = 0; /* of the request itself */
-    for (uint32_t k = 0; k < q->group_count; k++) {
-        const struct gang__group *g = &q->group[k];
-        q->count += g->count;
+    for (uint32_t k = 0; k < request->group_count; k++) {
+        const struct gang__group *g = &request->group[k];
+        request->count += g->count;
         if (g->set < 0)
             inside += g->min;
         else {
-            q->set[g->set].inside += g->min;
-            q->set[g->set].count += g->count;
+            request->set[g->set].inside += g->min;
+            request->set[g->set].count += g->count;
         }
     }
-    for (uint32_t i = q->group_set_count; i-- > 0;) { /* a parent comes before its sets */
-        struct gang__set *set = &q->set[i];
+    for (uint32_t i = request->group_set_count; i-- > 0;) { /* a parent comes before its sets */
+        struct gang__set *set = &request->set[i];
         if (set->min < set->inside)
             set->min = set->inside;
         if (set->min > set->count) {
@@ -45,23 +45,23 @@ static gang_result settle_minima(const struct gang__request_job *j, gang_request
         if (set->parent < 0) {
             inside += set->min;
         } else {
-            q->set[set->parent].inside += set->min;
-            q->set[set->parent].count += set->count;
+            request->set[set->parent].inside += set->min;
+            request->set[set->parent].count += set->count;
         }
     }
-    if (q->min < inside)
-        q->min = inside;
-    if (q->min > q->count)
+    if (request->min < inside)
+        request->min = inside;
+    if (request->min > request->count)
         return gang__request_error(j, GANG_ERANGE, "min", "more than the tasks of the request");
-    if (q->count > GANG__MAX_TASKS)
+    if (request->count > GANG__MAX_TASKS)
         return gang__request_error(j, GANG_ELIMIT, j->list, "too many tasks");
-    if (q->min == 0)
+    if (request->min == 0)
         return gang__request_error(j, GANG_EINVAL, "min", "nothing would have to run");
     return GANG_OK;
 }
 
 /* When all is checked: a partition that is named for the first time stays for good. */
-static gang_result join_partitions(const struct gang__request_job *j, gang_request *q)
+static gang_result join_partitions(const struct gang__request_job *j, gang_request *request)
 {
     const struct gang_request_spec *s = j->spec;
     for (size_t i = 0; i < s->group_count; i++) {
@@ -69,22 +69,23 @@ static gang_result join_partitions(const struct gang__request_job *j, gang_reque
         const struct gang_group_spec *group = at;
         if (!group->partition)
             continue;
-        q->group[i].partition = gang__partition_intern(j->c, group->partition);
-        if (!q->group[i].partition)
+        request->group[i].partition = gang__partition_intern(j->c, group->partition);
+        if (!request->group[i].partition)
             return gang__request_error(j, GANG_ENOMEM, NULL, "out of memory");
     }
     return GANG_OK;
 }
 
 /* Is some domain required or preferred? */
-static bool is_bound(const gang_request *q)
+static bool is_bound(const gang_request *request)
 {
-    bool bound = q->same >= 0 || q->prefer >= 0 || q->policy == GANG_POLICY_TOPOLOGY;
-    for (uint32_t i = 0; i < q->group_count; i++)
-        bound =
-            bound || q->group[i].same >= 0 || q->group[i].prefer >= 0 || q->group[i].subgroup_size;
-    for (uint32_t i = 0; i < q->group_set_count; i++)
-        bound = bound || q->set[i].same >= 0 || q->set[i].prefer >= 0;
+    bool bound =
+        request->same >= 0 || request->prefer >= 0 || request->policy == GANG_POLICY_TOPOLOGY;
+    for (uint32_t i = 0; i < request->group_count; i++)
+        bound = bound || request->group[i].same >= 0 || request->group[i].prefer >= 0 ||
+                request->group[i].subgroup_size;
+    for (uint32_t i = 0; i < request->group_set_count; i++)
+        bound = bound || request->set[i].same >= 0 || request->set[i].prefer >= 0;
     return bound;
 }
 
@@ -97,35 +98,36 @@ static bool harder(const struct gang__group *a, const struct gang__group *b)
     return a->cpu != b->cpu ? a->cpu > b->cpu : a->pages > b->pages;
 }
 
-static void sort_groups(gang_request *q)
+static void sort_groups(gang_request *request)
 {
-    for (uint32_t i = 0; i < q->group_count; i++) {
+    for (uint32_t i = 0; i < request->group_count; i++) {
         uint32_t at = i;
-        for (; at > 0 && harder(&q->group[i], &q->group[q->by_size[at - 1]]); at--)
-            q->by_size[at] = q->by_size[at - 1];
-        q->by_size[at] = i;
+        for (; at > 0 && harder(&request->group[i], &request->group[request->by_size[at - 1]]);
+             at--)
+            request->by_size[at] = request->by_size[at - 1];
+        request->by_size[at] = i;
     }
 }
 
-static bool has_domains(const gang_request *q)
+static bool has_domains(const gang_request *request)
 {
-    bool some = q->same >= 0 || q->prefer >= 0;
-    for (uint32_t i = 0; i < q->group_count; i++)
-        some =
-            some || q->group[i].same >= 0 || q->group[i].prefer >= 0 || q->group[i].subgroup_size;
-    for (uint32_t i = 0; i < q->group_set_count; i++)
-        some = some || q->set[i].same >= 0 || q->set[i].prefer >= 0;
+    bool some = request->same >= 0 || request->prefer >= 0;
+    for (uint32_t i = 0; i < request->group_count; i++)
+        some = some || request->group[i].same >= 0 || request->group[i].prefer >= 0 ||
+               request->group[i].subgroup_size;
+    for (uint32_t i = 0; i < request->group_set_count; i++)
+        some = some || request->set[i].same >= 0 || request->set[i].prefer >= 0;
     return some;
 }
 
 /* Is it one group, and all of it to be in one domain of the site? */
-static bool is_in_one_domain(const gang_request *q)
+static bool is_in_one_domain(const gang_request *request)
 {
-    const struct gang__group *g = &q->group[0];
-    int32_t level = g->same > q->same ? g->same : q->same;
-    for (int32_t i = g->set; i >= 0; i = q->set[i].parent)
-        level = q->set[i].same > level ? q->set[i].same : level;
-    return q->group_count == 1 && level >= 0 && level < GANG__LEVEL_NODE;
+    const struct gang__group *g = &request->group[0];
+    int32_t level = g->same > request->same ? g->same : request->same;
+    for (int32_t i = g->set; i >= 0; i = request->set[i].parent)
+        level = request->set[i].same > level ? request->set[i].same : level;
+    return request->group_count == 1 && level >= 0 && level < GANG__LEVEL_NODE;
 }
 
 /* Check and compile; the caller's struct is of the library's size. */
@@ -138,20 +140,21 @@ static gang_result check_inner(const struct gang__request_job *j, int32_t same, 
 }
 
 /* Domains of GPUs are no place for a set or request with a group that has none. */
-static gang_result check_inner_levels(const struct gang__request_job *j, gang_request *q)
+static gang_result check_inner_levels(const struct gang__request_job *j, gang_request *request)
 {
     bool some = false;
-    for (uint32_t i = 0; i < q->group_count; i++) {
-        if (q->group[i].devices)
+    for (uint32_t i = 0; i < request->group_count; i++) {
+        if (request->group[i].devices)
             continue;
         some = true;
-        for (int32_t k = q->group[i].set; k >= 0 && !q->set[k].mixed; k = q->set[k].parent)
-            q->set[k].mixed = true;
+        for (int32_t k = request->group[i].set; k >= 0 && !request->set[k].mixed;
+             k = request->set[k].parent)
+            request->set[k].mixed = true;
     }
-    gang_result r = some ? check_inner(j, q->same, q->prefer) : GANG_OK;
-    for (uint32_t i = 0; i < q->group_set_count && r == GANG_OK; i++) {
-        if (q->set[i].mixed)
-            r = check_inner(j, q->set[i].same, q->set[i].prefer);
+    gang_result r = some ? check_inner(j, request->same, request->prefer) : GANG_OK;
+    for (uint32_t i = 0; i < request->group_set_count && r == GANG_OK; i++) {
+        if (request->set[i].mixed)
+            r = check_inner(j, request->set[i].same, request->set[i].prefer);
         if (r != GANG_OK)
             gang__error_at(j->error, r, "group_sets[%u]", i);
     }
@@ -176,46 +179,47 @@ static gang_result request_make(const struct gang__request_job *job, gang_reques
     struct gang__compile_block block = {gang__zalloc(&cluster->mem, 1, size.used), 0};
     if (!block.base)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    gang_request *q = gang__compile_alloc(&block, 1, sizeof(*q));
-    q->group_count = (uint32_t)in.group_count;
-    q->group_set_count = (uint32_t)in.group_set_count;
-    q->cluster = cluster;
-    q->policy = in.policy != GANG_POLICY_DEFAULT ? in.policy : cluster->policy;
-    q->gpu_nodes = in.gpu_nodes;
-    q->exclusive = in.exclusive;
-    q->score = in.score;
-    q->score_user = in.score_user;
-    q->min = in.min;
-    gang__store(&q->refs, 1u);
-    r = gang__compile(&j, &block, q);
+    gang_request *made = gang__compile_alloc(&block, 1, sizeof(*made));
+    made->group_count = (uint32_t)in.group_count;
+    made->group_set_count = (uint32_t)in.group_set_count;
+    made->cluster = cluster;
+    made->policy = in.policy != GANG_POLICY_DEFAULT ? in.policy : cluster->policy;
+    made->gpu_nodes = in.gpu_nodes;
+    made->exclusive = in.exclusive;
+    made->score = in.score;
+    made->score_user = in.score_user;
+    made->min = in.min;
+    gang__store(&made->refs, 1u);
+    r = gang__compile(&j, &block, made);
     if (r == GANG_OK)
-        r = settle_minima(&j, q);
+        r = settle_minima(&j, made);
     if (r == GANG_OK)
-        r = check_inner_levels(&j, q);
+        r = check_inner_levels(&j, made);
     if (r == GANG_OK)
-        r = join_partitions(&j, q);
+        r = join_partitions(&j, made);
     if (r != GANG_OK) {
-        gang__release(&cluster->mem, q);
+        gang__release(&cluster->mem, made);
         return r;
     }
-    q->has_affinity = q->label_count || q->affinity_count;
-    if (gang__label_counts_bind(q) != GANG_OK) {
-        gang__release(&cluster->mem, q);
+    made->has_affinity = made->label_count || made->affinity_count;
+    if (gang__label_counts_bind(made) != GANG_OK) {
+        gang__release(&cluster->mem, made);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }
-    sort_groups(q);
-    for (uint32_t i = 0; i < q->group_count; i++)
-        q->uses_pool = q->uses_pool || q->group[i].pool_need_count > 0;
-    q->bound = is_bound(q);
-    const struct gang__group *g = &q->group[0];
-    q->plain = q->group_count == 1 && q->group_set_count == 0 && q->min == g->min && q->same < 0 &&
-               q->prefer < 0 && g->same < 0 && g->prefer < 0 && !g->subgroup_size &&
-               g->spread < 0 && g->max_per_node == INT64_MAX && g->domain_level < 0 &&
-               q->affinity_count == 0 && !q->exclusive && q->policy != GANG_POLICY_TOPOLOGY;
-    q->in_domains = has_domains(q);
-    q->precheck = q->plain ? q->min > 1 : is_in_one_domain(q);
-    q->large = q->plain && q->min > MANY;
-    *request = q;
+    sort_groups(made);
+    for (uint32_t i = 0; i < made->group_count; i++)
+        made->uses_pool = made->uses_pool || made->group[i].pool_need_count > 0;
+    made->bound = is_bound(made);
+    const struct gang__group *g = &made->group[0];
+    made->plain = made->group_count == 1 && made->group_set_count == 0 && made->min == g->min &&
+                  made->same < 0 && made->prefer < 0 && g->same < 0 && g->prefer < 0 &&
+                  !g->subgroup_size && g->spread < 0 && g->max_per_node == INT64_MAX &&
+                  g->domain_level < 0 && made->affinity_count == 0 && !made->exclusive &&
+                  made->policy != GANG_POLICY_TOPOLOGY;
+    made->in_domains = has_domains(made);
+    made->precheck = made->plain ? made->min > 1 : is_in_one_domain(made);
+    made->large = made->plain && made->min > MANY;
+    *request = made;
     return GANG_OK;
 }
 
@@ -238,15 +242,15 @@ gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_sp
         *request = NULL;
     if (!cluster || !spec || !request)
         return gang__error(error, GANG_EINVAL, NULL, "NULL argument");
-    gang_request *q;
-    gang_result r = gang__request_compile(cluster, spec, &q, error);
+    gang_request *made;
+    gang_result r = gang__request_compile(cluster, spec, &made, error);
     if (r != GANG_OK)
         return r;
-    if (!gang__mix_learn(cluster, q)) {
-        gang_request_free(q);
+    if (!gang__mix_learn(cluster, made)) {
+        gang_request_free(made);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }
-    *request = q;
+    *request = made;
     return GANG_OK;
 }
 

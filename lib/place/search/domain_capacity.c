@@ -31,12 +31,12 @@ static uint32_t tasks_in_bucket(const struct gang__group *g, unsigned bucket)
 void gang__capacity_query_init(struct gang__capacity_query *e, struct gang__plan *p, uint32_t group,
                                int64_t nodes)
 {
-    const struct gang__group *g = &p->q->group[group];
+    const struct gang__group *g = &p->request->group[group];
     e->p = p;
     e->group = group;
     e->pairs = 0;
     /* The index shows as full what an exclusive allocation has left of its nodes. */
-    bool own = p->q->exclusive && p->others.owns > 0;
+    bool own = p->request->exclusive && p->others.owns > 0;
     e->by_index = !p->mode.empty && !p->snap && nodes > GANG__FEW_NODES && !own;
     if (!e->by_index)
         return;

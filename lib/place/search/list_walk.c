@@ -64,7 +64,7 @@ int64_t gang__list_walk_all(struct gang__node_search *s, int32_t policy)
 {
     struct gang__plan *p = s->p;
     int64_t done = 0;
-    if (p->q->group_count == 1 && p->mode.empty) {
+    if (p->request->group_count == 1 && p->mode.empty) {
         uint32_t end = gang__plan_end(p);
         for (uint32_t slot = 1; slot < end && s->want && !p->out.failed; slot++)
             done += gang__search_visit(s, slot);

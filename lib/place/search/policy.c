@@ -34,10 +34,10 @@ const struct gang__policy *const gang__policies[GANG_POLICY_HOST + 2] = {
 static int32_t policy_of(const struct gang__plan *p)
 {
     const struct gang__shared *shared = gang__shared_at(p->c);
-    if (p->q->policy == GANG_POLICY_DEFAULT && !p->q->in_domains && shared &&
+    if (p->request->policy == GANG_POLICY_DEFAULT && !p->request->in_domains && shared &&
         gang__load(&shared->mixes.declared))
         return GANG_POLICY_HEADROOM;
-    return p->q->policy;
+    return p->request->policy;
 }
 
 int32_t gang__policy_order(const struct gang__plan *p, bool proof)

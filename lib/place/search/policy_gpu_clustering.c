@@ -15,7 +15,7 @@ static uint64_t planned(const struct gang__plan *p, const struct gang__node_copy
 {
     uint64_t classes = 0;
     for (size_t i = 0; v->used && i < p->tasks.count; i++) {
-        const struct gang__group *g = &p->q->group[p->tasks.plan[i].group];
+        const struct gang__group *g = &p->request->group[p->tasks.plan[i].group];
         if (p->tasks.plan[i].copy == (uint32_t)(v - p->nodes.copy) && g->devices)
             classes |= UINT64_C(1) << gang__size_class(g);
     }

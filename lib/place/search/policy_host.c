@@ -32,7 +32,7 @@ static void describe(struct gang__plan *p, const struct gang__scored_node *candi
 static bool score_all(struct gang__plan *p, uint32_t group, struct gang__scored_node *candidate,
                       size_t candidate_count)
 {
-    const gang_request *q = p->q;
+    const gang_request *request = p->request;
     if (!reserve_candidates(p, candidate_count)) {
         p->out.failed = true;
         return false;
@@ -43,8 +43,8 @@ static bool score_all(struct gang__plan *p, uint32_t group, struct gang__scored_
     }
     gang__rcu_leave();
     p->out.host =
-        q->score((int32_t)group, p->score.host_candidate, sizeof(*p->score.host_candidate),
-                 candidate_count, p->score.host_score, q->score_user);
+        request->score((int32_t)group, p->score.host_candidate, sizeof(*p->score.host_candidate),
+                       candidate_count, p->score.host_score, request->score_user);
     gang__rcu_enter();
     /* The nodes of a snapshot are kept by it. */
     p->out.replan = !p->out.host && !p->snap && gang__load(&p->c->nodes.epoch) != p->epoch;

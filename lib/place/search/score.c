@@ -32,7 +32,7 @@ static void score(struct gang__plan *p, uint32_t group, const struct gang__polic
 {
     const struct gang__node_copy *v = gang__node_copy_at(p, candidate->slot); /* it is there */
     if (v)
-        candidate->score = policy->score(p, &p->q->group[group], v, candidate);
+        candidate->score = policy->score(p, &p->request->group[group], v, candidate);
 }
 
 static bool score_candidates(struct gang__plan *p, uint32_t group,

@@ -131,9 +131,9 @@ int64_t gang__search_with(struct gang__plan *p, uint32_t group, int64_t want,
     size_t keys = p->keys.count;
     s.p = p;
     s.group = group;
-    s.g = &p->q->group[group];
+    s.g = &p->request->group[group];
     s.scope = scope;
-    s.whole_nodes = p->q->exclusive;
+    s.whole_nodes = p->request->exclusive;
     s.first = 0;
     s.end = GANG__NO_SLOT;
     s.want = want;
@@ -150,7 +150,7 @@ int64_t gang__search_with(struct gang__plan *p, uint32_t group, int64_t want,
     s.match.g = s.g;
     s.tier = 0;
     s.tiers = gang__tiers_of(p, s.g);
-    if (p->mode.empty && p->q->group_count == 1)
+    if (p->mode.empty && p->request->group_count == 1)
         s.tiers = (struct gang__tiers){1, false};
     int64_t done = gang__tier_count(s.tiers) == 1 ? search_tier(&s) : search_tiers(&s);
     gang__keys_pop(p, keys);

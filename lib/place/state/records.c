@@ -69,10 +69,10 @@ bool gang__alloc_reserve(gang_worker *w, struct gang__alloc *a, size_t words)
 
 enum { REFS_AT_ONCE = 256 };
 
-void gang__request_hold(gang_worker *w, gang_request *q)
+void gang__request_hold(gang_worker *w, gang_request *request)
 {
     struct gang__record_cache *cache = gang__record_cache_of(w);
-    if (cache->ref_cache != q) {
+    if (cache->ref_cache != request) {
         gang_request *before = cache->ref_cache;
         uint32_t count = cache->ref_cache_count;
         /* First let go, then give up: see gang__alloc_drop(). */
@@ -80,23 +80,23 @@ void gang__request_hold(gang_worker *w, gang_request *q)
         cache->ref_cache_count = 0;
         if (before)
             gang__request_unref(before, count);
-        gang__request_ref(q, REFS_AT_ONCE);
+        gang__request_ref(request, REFS_AT_ONCE);
         cache->ref_cache_count = REFS_AT_ONCE;
-        cache->ref_cache = q;
+        cache->ref_cache = request;
     }
     /* Without a reference nothing keeps it there. */
     if (--cache->ref_cache_count == 0)
         cache->ref_cache = NULL;
 }
 
-static void request_drop(gang_worker *w, gang_request *q)
+static void request_drop(gang_worker *w, gang_request *request)
 {
     struct gang__record_cache *cache = gang__record_cache_of(w);
-    if (cache->ref_cache != q) {
-        gang__request_unref(q, 1);
+    if (cache->ref_cache != request) {
+        gang__request_unref(request, 1);
     } else if (++cache->ref_cache_count > 2 * REFS_AT_ONCE) {
         cache->ref_cache_count -= REFS_AT_ONCE;
-        gang__request_unref(q, REFS_AT_ONCE);
+        gang__request_unref(request, REFS_AT_ONCE);
     }
 }
 
@@ -212,14 +212,14 @@ void gang__alloc_drop(gang_worker *w, struct gang__alloc *a)
     struct gang__record_cache *cache = gang__record_cache_of(w);
     struct gang__records *t = &gang__shared_at(w->cluster)->records;
     uint64_t *data = a->data;
-    gang_request *q = a->q;
+    gang_request *request = a->request;
     gang__hook(GANG__STEP_DROP);
     /* First let go, then free: a fork may leave a child with the thread stopped in between. */
     a->data = NULL;
-    a->q = NULL;
+    a->request = NULL;
     buffer_put(w, a, data, a->cap_log);
-    if (q)
-        request_drop(w, q);
+    if (request)
+        request_drop(w, request);
     a->used = a->tasks = a->next_number = 0;
     gang__store(&a->state, state_of(generation_of(gang__load(&a->state)), GANG__FREE));
     if (cache->free_alloc_count < sizeof(cache->free_alloc) / sizeof(cache->free_alloc[0]))
@@ -348,7 +348,7 @@ void gang__records_free(gang_cluster *c)
             continue;
         if (a->data != a->small)
             gang__release(&c->mem, a->data);
-        gang__request_unref(a->q, 1);
+        gang__request_unref(a->request, 1);
     }
     for (unsigned i = 0; i < GANG__RECORD_CHUNKS; i++)
         gang__release_line(&c->mem, gang__load(&t->chunk[i]));

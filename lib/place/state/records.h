@@ -53,7 +53,7 @@ static inline unsigned gang__delta_word(uint64_t delta)
  * that ends one thread's use -> the gang__load before the CAS that begins the next one's. */
 struct gang__alloc {
     gang__a64 state;
-    gang_request *q;
+    gang_request *request;
     uint64_t *data;
     uint32_t used;    /* words of data */
     uint32_t cap_log; /* data has 2^cap_log words */
@@ -104,7 +104,7 @@ static inline const uint64_t *gang__task_next(const struct gang__alloc *a, const
 /* The tasks and holders in a record, at most. */
 static inline size_t gang__alloc_entries(const struct gang__alloc *a)
 {
-    return a->q->exclusive ? a->used / GANG__TASK_HEAD : a->tasks;
+    return a->request->exclusive ? a->used / GANG__TASK_HEAD : a->tasks;
 }
 
 /* ---- what a worker keeps of records ---- */
@@ -134,7 +134,7 @@ static inline struct gang__record_cache *gang__record_cache_of(gang_worker *w)
 void gang__record_cache_free(struct gang__record_cache *cache, const struct gang_mem *mem);
 
 /* Count a reference of a live allocation to its request. */
-void gang__request_hold(gang_worker *w, gang_request *q);
+void gang__request_hold(gang_worker *w, gang_request *request);
 
 /* ---- records ---- */
 

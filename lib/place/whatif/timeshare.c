@@ -9,23 +9,23 @@
 #include "place/state/records.h"
 #include "place/whatif/whatif.h"
 
-gang_result gang__timeshare_alloc(gang_worker *w, gang_snapshot *s, gang_request *q, uint32_t parts,
-                                  gang_alloc_id *id)
+gang_result gang__timeshare_alloc(gang_worker *w, gang_snapshot *s, gang_request *request,
+                                  uint32_t parts, gang_alloc_id *id)
 {
     *id = GANG_ID_NONE;
-    gang_result r = gang__check_call(w, q, NULL);
+    gang_result r = gang__check_call(w, request, NULL);
     if (r != GANG_OK)
         return r;
-    if (!gang__snapshot_is_usable(s, w) || q->exclusive)
+    if (!gang__snapshot_is_usable(s, w) || request->exclusive)
         return GANG_EINVAL;
     struct gang__plan *p = gang__plan_of(w);
     gang__rcu_enter();
     p->snap = s;
-    r = gang__whatif_plan(w, q, false);
+    r = gang__whatif_plan(w, request, false);
     p->mode.timeshare = parts;
     struct gang__alloc *a = NULL;
     if (r == GANG_OK)
-        r = gang__plan_commit_record(w, q, &a, NULL, NULL);
+        r = gang__plan_commit_record(w, request, &a, NULL, NULL);
     if (r == GANG_OK)
         *id = gang__alloc_publish(a);
     p->mode.timeshare = 0;
@@ -42,7 +42,7 @@ static gang_result grow(gang_worker *w, struct gang__alloc *a, int32_t group, in
     if (r == GANG_OK)
         r = gang__growth_plan(w, a, group, tasks);
     if (r == GANG_OK)
-        r = gang__plan_commit_record(w, a->q, &a, NULL, NULL);
+        r = gang__plan_commit_record(w, a->request, &a, NULL, NULL);
     if (r == GANG_OK)
         *granted = (int64_t)p->tasks.count;
     return r;

@@ -15,8 +15,8 @@
  * GANG_EBUSY; GANG_EINVAL (no such snapshot, or the request is exclusive); GANG_ENOMEM; with
  * GANG_POLICY_HOST the result of its function. The snapshot stays as it is. Owner of the worker,
  * and no concurrent call on this snapshot. */
-gang_result gang__timeshare_alloc(gang_worker *w, gang_snapshot *s, gang_request *q, uint32_t parts,
-                                  gang_alloc_id *id);
+gang_result gang__timeshare_alloc(gang_worker *w, gang_snapshot *s, gang_request *request,
+                                  uint32_t parts, gang_alloc_id *id);
 
 /* More tasks of a group of such an allocation. */
 struct gang__timeshare_growth {

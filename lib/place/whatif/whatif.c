@@ -15,10 +15,10 @@
 
 /* ---- placing --------------------------------------------------------------------------------- */
 
-static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, bool empty)
+static gang_result plan_once(gang_worker *w, const gang_request *request, bool proof, bool empty)
 {
     struct gang__plan *p = gang__plan_of(w);
-    if (gang__plan_begin(p, w->cluster, q, empty) != GANG_OK)
+    if (gang__plan_begin(p, w->cluster, request, empty) != GANG_OK)
         return GANG_ENOMEM;
     gang__plan_start(p, w);
     bool fits = gang__pack_request(p, proof);
@@ -27,18 +27,18 @@ static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, 
 
 /* Like gang_alloc(): plans in the order of the policy, then in the order that finds capacity if
  * there is any. */
-gang_result gang__whatif_plan(gang_worker *w, const gang_request *q, bool empty)
+gang_result gang__whatif_plan(gang_worker *w, const gang_request *request, bool empty)
 {
     struct gang__plan *p = gang__plan_of(w);
     gang_result r;
-    uint32_t soft_count = empty ? 0 : q->soft_count;
+    uint32_t soft_count = empty ? 0 : request->soft_count;
     do { /* the last soft affinity rule gives way first */
         p->others.soft_count = soft_count;
-        r = plan_once(w, q, false, empty);
+        r = plan_once(w, request, false, empty);
     } while (r == GANG_ENOFIT && !p->out.host && soft_count-- > 0);
     p->others.soft_count = 0;
-    if (r == GANG_ENOFIT && !p->out.host && (!empty || q->group_count > 1))
-        r = plan_once(w, q, true, empty);
+    if (r == GANG_ENOFIT && !p->out.host && (!empty || request->group_count > 1))
+        r = plan_once(w, request, true, empty);
     return r;
 }
 
@@ -55,10 +55,10 @@ static void take(struct gang__plan *p)
     }
 }
 
-static gang_result place(gang_worker *w, gang_snapshot *s, gang_request *q, bool keep,
+static gang_result place(gang_worker *w, gang_snapshot *s, gang_request *request, bool keep,
                          struct gang_error *error)
 {
-    gang_result r = gang__check_call(w, q, error);
+    gang_result r = gang__check_call(w, request, error);
     if (r != GANG_OK)
         return r;
     if (!gang__snapshot_is_usable(s, w))
@@ -66,16 +66,16 @@ static gang_result place(gang_worker *w, gang_snapshot *s, gang_request *q, bool
     struct gang__plan *p = gang__plan_of(w);
     gang__rcu_enter(); /* for the tables of domains, which the snapshot does not copy */
     p->snap = s;
-    r = gang__whatif_plan(w, q, false);
-    if (r == GANG_OK && keep && q->exclusive && !gang__exclusive_hold(p))
+    r = gang__whatif_plan(w, request, false);
+    if (r == GANG_OK && keep && request->exclusive && !gang__exclusive_hold(p))
         r = GANG_ENOMEM;
     if (r == GANG_OK && keep)
         take(p);
     bool host = p->out.host != 0;
     if (r == GANG_ENOFIT && !host) {
-        r = gang__whatif_plan(w, q, true);
+        r = gang__whatif_plan(w, request, true);
         if (r != GANG_ENOMEM)
-            r = gang__explain(p, s->c, q, r == GANG_OK ? GANG_ENOFIT : GANG_ENEVER, error);
+            r = gang__explain(p, s->c, request, r == GANG_OK ? GANG_ENOFIT : GANG_ENEVER, error);
     }
     p->snap = NULL;
     gang__rcu_leave();
@@ -96,13 +96,13 @@ gang_result gang_snapshot_test(gang_worker *worker, gang_snapshot *snapshot,
     return place(worker, snapshot, request, false, error);
 }
 
-gang_result gang__snapshot_verdict(gang_worker *w, gang_snapshot *s, const gang_request *q)
+gang_result gang__snapshot_verdict(gang_worker *w, gang_snapshot *s, const gang_request *request)
 {
     struct gang__plan *p = gang__plan_of(w);
     p->snap = s;
-    gang_result r = gang__whatif_plan(w, q, false);
+    gang_result r = gang__whatif_plan(w, request, false);
     if (r == GANG_ENOFIT && !p->out.host) {
-        r = gang__whatif_plan(w, q, true);
+        r = gang__whatif_plan(w, request, true);
         r = r == GANG_OK ? GANG_ENOFIT : r == GANG_ENOFIT ? GANG_ENEVER : r;
     }
     p->snap = NULL;
@@ -121,10 +121,10 @@ static gang_result take_with_places(struct gang__plan *p, struct gang__places *o
 }
 
 /* `out`: receives the places, which are taken; NULL: nothing is taken. */
-static gang_result place_with_places(gang_worker *w, gang_snapshot *s, gang_request *q,
+static gang_result place_with_places(gang_worker *w, gang_snapshot *s, gang_request *request,
                                      struct gang__places *out)
 {
-    gang_result r = gang__check_call(w, q, NULL);
+    gang_result r = gang__check_call(w, request, NULL);
     if (r != GANG_OK)
         return r;
     if (!gang__snapshot_is_usable(s, w))
@@ -132,7 +132,7 @@ static gang_result place_with_places(gang_worker *w, gang_snapshot *s, gang_requ
     struct gang__plan *p = gang__plan_of(w);
     gang__rcu_enter();
     p->snap = s;
-    r = gang__whatif_plan(w, q, false);
+    r = gang__whatif_plan(w, request, false);
     if (r == GANG_OK && out)
         r = take_with_places(p, out);
     p->snap = NULL;
@@ -140,16 +140,16 @@ static gang_result place_with_places(gang_worker *w, gang_snapshot *s, gang_requ
     return r;
 }
 
-gang_result gang__snapshot_place_where(gang_worker *w, gang_snapshot *s, gang_request *q,
+gang_result gang__snapshot_place_where(gang_worker *w, gang_snapshot *s, gang_request *request,
                                        struct gang__places *out)
 {
     out->count = 0;
-    return place_with_places(w, s, q, out);
+    return place_with_places(w, s, request, out);
 }
 
-gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *q)
+gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *request)
 {
-    return place_with_places(w, s, q, NULL);
+    return place_with_places(w, s, request, NULL);
 }
 
 gang_result gang__snapshot_grow_where(gang_worker *w, gang_snapshot *s, gang_alloc_id id,

@@ -77,11 +77,11 @@ void gang__snapshot_prefetch(const gang_snapshot *s, gang_alloc_id id);
  * taken, another cluster); GANG_ENOMEM; with GANG_POLICY_HOST the result of its function. On any
  * error the snapshot is as before.
  * Owner of the worker, and no concurrent call on this snapshot. May allocate; never blocks. */
-gang_result gang__snapshot_place_where(gang_worker *w, gang_snapshot *s, gang_request *q,
+gang_result gang__snapshot_place_where(gang_worker *w, gang_snapshot *s, gang_request *request,
                                        struct gang__places *out);
 
 /* The same question alone: nothing is taken. As gang__snapshot_place_where(). */
-gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *q);
+gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *request);
 
 /* Where up to `tasks` (>= 1) more tasks of a running allocation would go, by the rules of
  * gang_alloc_grow(): at least one; more than `tasks` where a group below its minimum comes back
@@ -100,10 +100,10 @@ gang_result gang__snapshot_grow_where(gang_worker *w, gang_snapshot *s, gang_all
 
 /* What gang_snapshot_test() says, inside a read section: GANG_OK, GANG_ENOFIT, GANG_ENEVER or an
  * error. */
-gang_result gang__snapshot_verdict(gang_worker *w, gang_snapshot *s, const gang_request *q);
+gang_result gang__snapshot_verdict(gang_worker *w, gang_snapshot *s, const gang_request *request);
 
 /* Find a plan on the snapshot of the worker's plan, without taking anything. Inside a read
  * section. */
-gang_result gang__whatif_plan(gang_worker *w, const gang_request *q, bool empty);
+gang_result gang__whatif_plan(gang_worker *w, const gang_request *request, bool empty);
 
 #endif

@@ -86,7 +86,7 @@ static bool is_named(const struct part *part, const uint64_t *task, size_t *next
 /* Does the part include what an entry holds of its node? */
 static bool includes_node(const struct part *part, const uint64_t *task, bool named)
 {
-    if (!part->task || !part->a->q->exclusive)
+    if (!part->task || !part->a->request->exclusive)
         return named;
     return !gang__keys_have(part->kept, part->kept_count, task[0]);
 }
@@ -98,7 +98,7 @@ static gang_result change_deltas(gang_snapshot *s, const struct part *part, bool
 {
     const struct gang__alloc *a = part->a;
     size_t next = 0;
-    bool spread = a->q->exclusive;
+    bool spread = a->request->exclusive;
     *done = 0;
     *at = GANG_ID_NONE;
     for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task)) {
@@ -138,7 +138,7 @@ static gang_result look_up(struct part *part, const struct gang_mem *mem)
     for (size_t i = 1; i < part->count; i++)
         if (part->task[i] <= part->task[i - 1])
             return GANG_EINVAL;
-    if (a->q->exclusive) {
+    if (a->request->exclusive) {
         part->kept = gang__alloc(mem, (a->tasks + (size_t)1) * sizeof(*part->kept));
         if (!part->kept)
             return GANG_ENOMEM;

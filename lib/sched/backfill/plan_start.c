@@ -77,7 +77,7 @@ static uint32_t *list_nodes(const gang_sched *s, size_t *count)
 gang_result gang__backfill_set_plan(gang_sched *s, struct gang__gang *g)
 {
     struct gang__calendar *cal = s->calendar;
-    const gang_request *q = gang__gang_request(g);
+    const gang_request *request = gang__gang_request(g);
     struct gang__queue_state *leaf = g->job->leaf;
     struct gang__occupation o = {cal->fit.start_ns,
                                  gang__add_sat(cal->fit.start_ns, gang__calendar_estimate(s, g)),
@@ -86,7 +86,7 @@ gang_result gang__backfill_set_plan(gang_sched *s, struct gang__gang *g)
                                  cal->fit.place,
                                  cal->fit.count,
                                  0,
-                                 q->exclusive};
+                                 request->exclusive};
     uint32_t id;
     size_t nodes;
     uint32_t *node = list_nodes(s, &nodes);

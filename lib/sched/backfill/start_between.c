@@ -129,7 +129,7 @@ static gang_result move_plans(gang_sched *s, const struct gang__gang *g,
 
 static gang_result adopt_placement(gang_sched *s, const struct gang__gang *g, gang_alloc_id *id)
 {
-    return gang_alloc_adopt(s->worker, g->request_class->q, s->placement.place,
+    return gang_alloc_adopt(s->worker, g->request_class->request, s->placement.place,
                             (int64_t)s->placement.count, id, NULL);
 }
 
@@ -148,10 +148,11 @@ static gang_result place_now(struct gang__where *w)
 static gang_result adopt_exactly(gang_sched *s, struct gang__gang *g, gang_alloc_id *id)
 {
     struct gang__calendar *cal = s->calendar;
-    const gang_request *q = gang__gang_request(g);
+    const gang_request *request = gang__gang_request(g);
     int64_t count = 0;
-    if (!q->plain || q->has_affinity || q->exclusive || q->group[0].model_count ||
-        (q->group[0].profile && !gang__calendar_counts_instances(cal, &q->group[0])))
+    if (!request->plain || request->has_affinity || request->exclusive ||
+        request->group[0].model_count ||
+        (request->group[0].profile && !gang__calendar_counts_instances(cal, &request->group[0])))
         return GANG_ENOFIT;
     for (size_t i = 0; i < cal->fit.count; i++)
         for (int64_t t = 0; t < cal->fit.place[i].tasks; t++) {
@@ -170,7 +171,7 @@ static gang_result adopt_exactly(gang_sched *s, struct gang__gang *g, gang_alloc
         if (r != GANG_OK)
             return r;
     }
-    return gang_alloc_adopt(s->worker, g->request_class->q, cal->exact, count, id, NULL);
+    return gang_alloc_adopt(s->worker, g->request_class->request, cal->exact, count, id, NULL);
 }
 
 /* Do the plans allow these places? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
@@ -196,7 +197,8 @@ static gang_result alloc_if(struct gang__where *w, plans_allow *may, gang_alloc_
     struct gang__gang *g = w->g;
     struct plan_check a = {s, g, may};
     if (!gang__where_needs_snapshot(w))
-        return gang__alloc_if(s->worker, g->request_class->q, &s->placement, plans_agree, &a, id);
+        return gang__alloc_if(s->worker, g->request_class->request, &s->placement, plans_agree, &a,
+                              id);
     gang_result r = place_now(w);
     if (r == GANG_OK)
         r = may(s, g, s->placement.place, s->placement.count);
@@ -258,7 +260,7 @@ static gang_result alloc_moving(gang_sched *s, struct gang__gang *g, gang_alloc_
 static bool has_capacity(gang_sched *s, const struct gang__gang *g)
 {
     return gang_snapshot_take(s->worker, s->scratch) == GANG_OK &&
-           gang__snapshot_fits(s->worker, s->scratch, g->request_class->q) == GANG_OK;
+           gang__snapshot_fits(s->worker, s->scratch, g->request_class->request) == GANG_OK;
 }
 
 /* Does a gang that was refused wait because of plans? In a leaf without plans: only if there are
@@ -366,7 +368,7 @@ static gang_result blame_reservations(gang_sched *s, struct gang__gang *g, gang_
         return r;
     gang_result fits = gang_snapshot_take(s->worker, s->scratch);
     if (fits == GANG_OK)
-        fits = gang__snapshot_fits(s->worker, s->scratch, g->request_class->q);
+        fits = gang__snapshot_fits(s->worker, s->scratch, g->request_class->request);
     if (fits == GANG_OK)
         *why = gang__reserve_why(s, g);
     return fits == GANG_ENOMEM ? fits : r; /* then it is tried again */

@@ -179,7 +179,7 @@ int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *g);
  */
 
 /* Set calendar.group to what the timeline counts of a task of each group. False: out of memory. */
-bool gang__calendar_set_groups(gang_sched *s, const gang_request *q);
+bool gang__calendar_set_groups(gang_sched *s, const gang_request *request);
 /* Append a task to calendar.place; then merge it: in order, one entry for all tasks of a group on a
  * node. */
 bool gang__calendar_add_place(gang_sched *s, gang_node_id node, uint32_t group);
@@ -198,7 +198,7 @@ bool gang__calendar_lay_out_alloc(gang_sched *s, const struct gang__gang *g, gan
  */
 
 /* Adds what the request takes of nodes. False: the list would be too long. */
-bool gang__more_list_add(struct gang__more_list *list, const gang_request *q);
+bool gang__more_list_add(struct gang__more_list *list, const gang_request *request);
 /* The guard of each kind, for gang__timeline_count_more(). */
 void gang__more_guards(const struct gang__more_list *list, int guard[GANG__MORE_MAX]);
 /* From now on the calendar counts what the list says: the timeline is made again if that changed.

@@ -33,6 +33,6 @@ bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *g,
 
 /* The most that the groups asked for need on each node (calendar.kind, .variant), and in
  * calendar.group the least. False: out of memory. O(nodes). */
-bool gang__calendar_memory_variants(gang_sched *s, const gang_request *q);
+bool gang__calendar_memory_variants(gang_sched *s, const gang_request *request);
 
 #endif

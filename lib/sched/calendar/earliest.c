@@ -8,21 +8,21 @@
 #include "sched/calendar/calendar_in.h"
 
 /* Does it matter to a group on which nodes it lies? */
-static bool is_choosy(const gang_sched *s, const gang_request *q)
+static bool is_choosy(const gang_sched *s, const gang_request *request)
 {
     bool some = gang__modes_now(s->cluster) != NULL;
-    for (uint32_t group = 0; group < q->group_count; group++)
-        some = some || q->group[group].filters || q->group[group].same >= 0;
-    return some || q->same >= 0;
+    for (uint32_t group = 0; group < request->group_count; group++)
+        some = some || request->group[group].filters || request->group[group].same >= 0;
+    return some || request->same >= 0;
 }
 
 /* Marks the open nodes on which some group may run. */
-static void make_mask(gang_sched *s, const gang_request *q, const uint64_t *open)
+static void make_mask(gang_sched *s, const gang_request *request, const uint64_t *open)
 {
     struct gang__calendar *cal = s->calendar;
     size_t words = cal->end / 64 + 1;
     memset(cal->mask, 0, words * sizeof(*cal->mask));
-    gang__filter_mask(s->cluster, q, cal->end, cal->mask);
+    gang__filter_mask(s->cluster, request, cal->end, cal->mask);
     for (size_t i = 0; open && i < words; i++)
         cal->mask[i] &= open[i];
 }
@@ -70,40 +70,40 @@ gang_result gang__calendar_earliest_on(gang_sched *s, const struct gang__gang *g
                                        const uint64_t *open)
 {
     struct gang__calendar *cal = s->calendar;
-    const gang_request *q = gang__gang_request(g);
-    struct gang__time_request request = {
-        NULL, 0, gang__calendar_estimate(s, g), NULL, q->exclusive, NULL, NULL};
-    bool choosy = open || is_choosy(s, q);
-    if (!gang__calendar_set_groups(s, q) ||
-        !gang__grow(&s->mem, (void **)&cal->group_of, &cal->group_of_cap, q->group_count,
+    const gang_request *request = gang__gang_request(g);
+    struct gang__time_request asked = {
+        NULL, 0, gang__calendar_estimate(s, g), NULL, request->exclusive, NULL, NULL};
+    bool choosy = open || is_choosy(s, request);
+    if (!gang__calendar_set_groups(s, request) ||
+        !gang__grow(&s->mem, (void **)&cal->group_of, &cal->group_of_cap, request->group_count,
                     sizeof(*cal->group_of)))
         return GANG_ENOMEM;
-    if (!gang__calendar_split_groups(s, g, q->group_count))
+    if (!gang__calendar_split_groups(s, g, request->group_count))
         return GANG_ENOMEM;
-    request.group = cal->group; /* it may have grown */
+    asked.group = cal->group; /* it may have grown */
     if (choosy)
-        make_mask(s, q, open);
-    request.nodes = choosy ? cal->mask : NULL; /* those that are not up have nothing */
+        make_mask(s, request, open);
+    asked.nodes = choosy ? cal->mask : NULL; /* those that are not up have nothing */
     /* Groups that may start empty are left out. */
-    for (uint32_t group = 0; group < q->group_count; group++) {
-        cal->group[request.group_count] = cal->group[group];
-        cal->group[request.group_count].count = gang__gang_tasks(g)[group];
-        cal->group_of[request.group_count] = group;
-        request.group_count += gang__gang_tasks(g)[group] > 0;
+    for (uint32_t group = 0; group < request->group_count; group++) {
+        cal->group[asked.group_count] = cal->group[group];
+        cal->group[asked.group_count].count = gang__gang_tasks(g)[group];
+        cal->group_of[asked.group_count] = group;
+        asked.group_count += gang__gang_tasks(g)[group] > 0;
     }
-    if (request.group_count == 0) /* the last one, for whatever comes first */
-        cal->group[request.group_count++].count = 1;
-    cal->groups = request.group_count;
-    if (g->request_class->by_memory && !gang__calendar_memory_variants(s, q))
+    if (asked.group_count == 0) /* the last one, for whatever comes first */
+        cal->group[asked.group_count++].count = 1;
+    cal->groups = asked.group_count;
+    if (g->request_class->by_memory && !gang__calendar_memory_variants(s, request))
         return GANG_ENOMEM;
-    request.variant = g->request_class->by_memory ? cal->variant : NULL;
-    request.kind = cal->kind;
-    int32_t same = q->same != GANG__NO_LEVEL ? q->same
-                   : q->group_count == 1     ? q->group[0].same
-                                             : (int32_t)GANG__NO_LEVEL;
+    asked.variant = g->request_class->by_memory ? cal->variant : NULL;
+    asked.kind = cal->kind;
+    int32_t same = request->same != GANG__NO_LEVEL ? request->same
+                   : request->group_count == 1     ? request->group[0].same
+                                                   : (int32_t)GANG__NO_LEVEL;
     if (same >= 0 && same < GANG_MAX_LEVELS)
-        return earliest_in(s, g, &request, same, from_ns);
-    return gang__timeline_earliest(gang__calendar_timeline_of(s, g), &request, from_ns, &cal->fit);
+        return earliest_in(s, g, &asked, same, from_ns);
+    return gang__timeline_earliest(gang__calendar_timeline_of(s, g), &asked, from_ns, &cal->fit);
 }
 
 gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *g, int64_t from_ns)

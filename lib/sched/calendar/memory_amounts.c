@@ -71,11 +71,11 @@ static int64_t gpus_at(const gang_sched *s, const struct gang__group *g,
 bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *gang,
                                    const struct gang_placement *place, size_t count, size_t *groups)
 {
-    const gang_request *q = gang__gang_request(gang);
-    *groups = q->group_count;
+    const gang_request *request = gang__gang_request(gang);
+    *groups = request->group_count;
     for (size_t i = 0; i < count; i++) {
         uint32_t group = (uint32_t)place[i].group;
-        const struct gang__group *g = &q->group[group];
+        const struct gang__group *g = &request->group[group];
         struct gang__time_group like = s->calendar->group[group];
         if (g->devices > 0 && g->share == 0)
             like.need[GANG__FREE_GPU] = gpus_at(s, g, &place[i]);
@@ -91,7 +91,7 @@ bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *gang,
 
 /* Append what a task of each group needs on this node, behind all known kinds. False: no such
  * node, or its type is that of the last node. */
-static bool read_kind(gang_sched *s, const gang_request *q, uint32_t slot, uint64_t *serial)
+static bool read_kind(gang_sched *s, const gang_request *request, uint32_t slot, uint64_t *serial)
 {
     struct gang__calendar *cal = s->calendar;
     struct gang__time_group *to = cal->variant + cal->kinds * cal->groups;
@@ -99,7 +99,7 @@ static bool read_kind(gang_sched *s, const gang_request *q, uint32_t slot, uint6
     const struct gang__node *node = gang__node_at(s->cluster, slot);
     bool other = node && node->type->serial != *serial;
     for (size_t i = 0; other && i < cal->groups; i++) {
-        const struct gang__group *g = &q->group[cal->group_of[i]];
+        const struct gang__group *g = &request->group[cal->group_of[i]];
         *serial = node->type->serial;
         to[i] = cal->group[i];
         if (g->devices == 0 || g->share > 0)
@@ -134,7 +134,7 @@ static void lower(struct gang__calendar *cal)
         }
 }
 
-bool gang__calendar_memory_variants(gang_sched *s, const gang_request *q)
+bool gang__calendar_memory_variants(gang_sched *s, const gang_request *request)
 {
     struct gang__calendar *cal = s->calendar;
     uint64_t serial = 0;
@@ -148,7 +148,7 @@ bool gang__calendar_memory_variants(gang_sched *s, const gang_request *q)
         if (!gang__grow(&s->mem, (void **)&cal->variant, &cal->variant_cap,
                         (cal->kinds + 1) * cal->groups, sizeof(*cal->variant)))
             return false;
-        if (slot < cal->end && read_kind(s, q, slot, &serial))
+        if (slot < cal->end && read_kind(s, request, slot, &serial))
             kind = kind_of(cal);
         cal->kind[slot] = kind;
     }

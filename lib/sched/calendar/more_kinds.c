@@ -40,11 +40,11 @@ static bool add(struct gang__more_list *list, int32_t kind, const char *profile)
     return true;
 }
 
-bool gang__more_list_add(struct gang__more_list *list, const gang_request *q)
+bool gang__more_list_add(struct gang__more_list *list, const gang_request *request)
 {
     bool done = true;
-    for (uint32_t i = 0; i < q->group_count && done; i++) {
-        const struct gang__group *g = &q->group[i];
+    for (uint32_t i = 0; i < request->group_count && done; i++) {
+        const struct gang__group *g = &request->group[i];
         for (size_t k = 0; k < g->node_need_count && done; k++)
             done = g->node_needs[k].amount == 0 || add(list, g->node_needs[k].kind, "");
         if (g->profile && done)

@@ -19,13 +19,13 @@ static bool reserve_groups(gang_sched *s, size_t count)
     return gang__grow(&s->mem, (void **)&cal->group, &cal->group_cap, count, sizeof(*cal->group));
 }
 
-bool gang__calendar_set_groups(gang_sched *s, const gang_request *q)
+bool gang__calendar_set_groups(gang_sched *s, const gang_request *request)
 {
     struct gang__calendar *cal = s->calendar;
-    if (!reserve_groups(s, q->group_count))
+    if (!reserve_groups(s, request->group_count))
         return false;
-    for (uint32_t group = 0; group < q->group_count; group++) {
-        const struct gang__group *from = &q->group[group];
+    for (uint32_t group = 0; group < request->group_count; group++) {
+        const struct gang__group *from = &request->group[group];
         struct gang__time_group *to = &cal->group[group];
         int64_t share = from->share ? from->share : 1;
         *to = (struct gang__time_group){.count = 1};
@@ -75,11 +75,11 @@ void gang__calendar_merge_places(struct gang__calendar *cal)
 
 /* calendar.group and .place as an occupation from now on. */
 static struct gang__occupation occupation_of_scratch(const struct gang__calendar *cal,
-                                                     const gang_request *q, int64_t end_ns,
+                                                     const gang_request *request, int64_t end_ns,
                                                      int64_t now_ns)
 {
-    return (struct gang__occupation){now_ns,     end_ns,      cal->group, q->group_count,
-                                     cal->place, cal->places, 0,          q->exclusive};
+    return (struct gang__occupation){now_ns,     end_ns,      cal->group, request->group_count,
+                                     cal->place, cal->places, 0,          request->exclusive};
 }
 
 bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
@@ -87,10 +87,10 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
                             struct gang__occupation *o)
 {
     struct gang__calendar *cal = s->calendar;
-    const gang_request *q = gang__gang_request(g);
-    if (!gang__calendar_set_groups(s, q))
+    const gang_request *request = gang__gang_request(g);
+    if (!gang__calendar_set_groups(s, request))
         return false;
-    size_t groups = q->group_count;
+    size_t groups = request->group_count;
     cal->places = 0;
     for (size_t i = 0; i < count && !g->request_class->by_memory; i++)
         if (!gang__calendar_add_place(s, place[i].node, (uint32_t)place[i].group))
@@ -100,7 +100,7 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
     gang__calendar_merge_places(cal);
     if (!gang__calendar_split_groups(s, g, groups))
         return false;
-    *o = occupation_of_scratch(cal, q, end_ns, s->now_ns);
+    *o = occupation_of_scratch(cal, request, end_ns, s->now_ns);
     o->group_count = groups;
     return true;
 }
@@ -109,7 +109,7 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
 
 struct holding {
     gang_sched *s;
-    const gang_request *q;
+    const gang_request *request;
     uint32_t lent; /* GANG__TIMESHARE_*: parts that a column holds, not the allocation */
     bool failed;
     bool by_memory; /* tasks of one group may hold different shares */
@@ -132,7 +132,7 @@ static int32_t hold_task(const struct gang_task *task, void *user)
 {
     struct holding *h = user;
     bool no_gpus = h->lent & GANG__TIMESHARE_GPU ||
-                   gang__calendar_counts_instances(h->s->calendar, &h->q->group[task->group]);
+                   gang__calendar_counts_instances(h->s->calendar, &h->request->group[task->group]);
     const int64_t need[GANG__FREE_KINDS] = {
         [GANG__FREE_CPU] = h->lent & GANG__TIMESHARE_CPU ? 0 : task->cpu_milli,
         [GANG__FREE_MEMORY] = task->memory_bytes,
@@ -148,14 +148,14 @@ bool gang__calendar_lay_out_alloc(gang_sched *s, const struct gang__gang *g, gan
                                   int64_t end_ns, struct gang__occupation *o)
 {
     struct gang__calendar *cal = s->calendar;
-    const gang_request *q = gang__gang_request(g);
-    struct holding h = {s, q, 0, false, g->request_class->by_memory, q->group_count};
+    const gang_request *request = gang__gang_request(g);
+    struct holding h = {s, request, 0, false, g->request_class->by_memory, request->group_count};
     cal->places = 0;
     memset(o, 0, sizeof(*o));
     if (alloc == GANG_ID_NONE)
         return true;
     h.lent = s->source[GANG__SOURCE_SLICE]->shares(s, alloc);
-    if (!gang__calendar_set_groups(s, q))
+    if (!gang__calendar_set_groups(s, request))
         return false;
     gang_result r = gang_alloc_each(s->cluster, alloc, hold_task, &h);
     if (h.failed || r == GANG_EBUSY || r == GANG_ENOMEM)
@@ -165,7 +165,7 @@ bool gang__calendar_lay_out_alloc(gang_sched *s, const struct gang__gang *g, gan
     gang__calendar_merge_places(cal);
     if (!gang__calendar_split_groups(s, g, h.groups))
         return false;
-    *o = occupation_of_scratch(cal, q, end_ns, s->now_ns);
+    *o = occupation_of_scratch(cal, request, end_ns, s->now_ns);
     o->group_count = h.groups;
     return true;
 }

@@ -8,9 +8,9 @@
 /* Does it ask for instances that are not counted as GPUs? */
 static bool has_instances(const gang_sched *s, const struct gang__gang *g)
 {
-    const gang_request *q = gang__gang_request(g);
-    for (uint32_t i = 0; s->calendar->more.count > 0 && i < q->group_count; i++)
-        if (gang__calendar_counts_instances(s->calendar, &q->group[i]))
+    const gang_request *request = gang__gang_request(g);
+    for (uint32_t i = 0; s->calendar->more.count > 0 && i < request->group_count; i++)
+        if (gang__calendar_counts_instances(s->calendar, &request->group[i]))
             return true;
     return false;
 }

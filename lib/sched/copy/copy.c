@@ -32,7 +32,7 @@ static void *copy_bytes(struct gang__block *b, const void *from, size_t bytes)
 static size_t groups_of(const struct gang__job *job, uint32_t part)
 {
     const struct gang__request_class *request_class = job->gang[part].request_class;
-    return (request_class ? request_class->q : job->request_text[part]->q)->group_count;
+    return (request_class ? request_class->request : job->request_text[part]->request)->group_count;
 }
 
 /* The parts that a job needs until a run accepts it. */

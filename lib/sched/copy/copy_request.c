@@ -16,7 +16,7 @@ static gang_result compile(gang_sched *s, const struct gang__request_text *text,
         return GANG_ENOMEM;
     gang_result made = gang__request_compile(s->cluster, &from->spec, q, NULL);
     gang__release(&s->mem, from);
-    if (made == GANG_OK && text->q->insists)
+    if (made == GANG_OK && text->request->insists)
         gang__request_insist(*q);
     return made;
 }
@@ -30,10 +30,10 @@ static const char *level_name(const gang_cluster *c, int32_t level)
 }
 
 /* What the tasks of a group hold; where they might go does not matter any more. */
-static struct gang_group_spec held_group(struct gang__block *b, const gang_request *q,
+static struct gang_group_spec held_group(struct gang__block *b, const gang_request *request,
                                          uint32_t group)
 {
-    const struct gang__group *from = &q->group[group];
+    const struct gang__group *from = &request->group[group];
     struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
     g.name = from->name;
     g.count = from->count;
@@ -50,38 +50,41 @@ static struct gang_group_spec held_group(struct gang__block *b, const gang_reque
         const struct gang__need *need = i < from->node_need_count
                                             ? &from->node_needs[i]
                                             : &from->pool_needs[i - from->node_need_count];
-        amounts[i] = (struct gang_amount){q->cluster->nodes.kind[need->kind].name, need->amount};
+        amounts[i] =
+            (struct gang_amount){request->cluster->nodes.kind[need->kind].name, need->amount};
     }
     g.amounts = amounts;
     return g;
 }
 
 /* Its labels, and its rules on others, hold while it runs. */
-static struct gang_request_spec held_request(struct gang__block *b, const gang_request *q)
+static struct gang_request_spec held_request(struct gang__block *b, const gang_request *request)
 {
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
-    struct gang_group_spec *groups = gang__block_alloc(b, q->group_count * sizeof(*groups));
+    struct gang_group_spec *groups = gang__block_alloc(b, request->group_count * sizeof(*groups));
     struct gang_affinity_rule *affinity =
-        gang__block_alloc(b, q->affinity_count * sizeof(*affinity));
-    for (uint32_t i = 0; i < q->group_count; i++) {
-        struct gang_group_spec g = held_group(b, q, i);
+        gang__block_alloc(b, request->affinity_count * sizeof(*affinity));
+    for (uint32_t i = 0; i < request->group_count; i++) {
+        struct gang_group_spec g = held_group(b, request, i);
         if (groups)
             groups[i] = g;
     }
-    for (uint32_t i = 0; affinity && i < q->affinity_count; i++)
-        affinity[i] = (struct gang_affinity_rule){q->affinity[i].key, q->affinity[i].value,
-                                                  level_name(q->cluster, q->affinity[i].level),
-                                                  q->affinity[i].colocate, q->affinity[i].soft};
+    for (uint32_t i = 0; affinity && i < request->affinity_count; i++)
+        affinity[i] =
+            (struct gang_affinity_rule){request->affinity[i].key, request->affinity[i].value,
+                                        level_name(request->cluster, request->affinity[i].level),
+                                        request->affinity[i].colocate, request->affinity[i].soft};
     spec.groups = groups;
-    spec.group_count = q->group_count;
-    spec.min = q->min;
-    spec.policy = q->policy == GANG_POLICY_HOST ? (int32_t)GANG_POLICY_DEFAULT : q->policy;
-    spec.gpu_nodes = q->gpu_nodes;
-    spec.exclusive = q->exclusive;
-    spec.labels = q->labels;
-    spec.label_count = q->label_count;
+    spec.group_count = request->group_count;
+    spec.min = request->min;
+    spec.policy =
+        request->policy == GANG_POLICY_HOST ? (int32_t)GANG_POLICY_DEFAULT : request->policy;
+    spec.gpu_nodes = request->gpu_nodes;
+    spec.exclusive = request->exclusive;
+    spec.labels = request->labels;
+    spec.label_count = request->label_count;
     spec.affinity = affinity;
-    spec.affinity_count = q->affinity_count;
+    spec.affinity_count = request->affinity_count;
     return spec;
 }
 
@@ -107,15 +110,15 @@ struct entry {
     struct gang__request_text *text; /* of a job; the same. NULL: without a job */
 };
 
-static uint64_t hash_of(const gang_request *q)
+static uint64_t hash_of(const gang_request *request)
 {
-    return gang__hash_number(GANG__HASH_SEED, (uint64_t)(uintptr_t)q);
+    return gang__hash_number(GANG__HASH_SEED, (uint64_t)(uintptr_t)request);
 }
 
-static struct entry *find(const struct gang__requests_copy *c, const gang_request *q)
+static struct entry *find(const struct gang__requests_copy *c, const gang_request *request)
 {
-    struct gang__hash_link *n = gang__hash_first(&c->of, hash_of(q));
-    while (n && GANG__OF(struct entry, link, n)->from != q)
+    struct gang__hash_link *n = gang__hash_first(&c->of, hash_of(request));
+    while (n && GANG__OF(struct entry, link, n)->from != request)
         n = n->next;
     return n ? GANG__OF(struct entry, link, n) : NULL;
 }
@@ -134,7 +137,7 @@ static struct entry *make(struct gang__requests_copy *c, const gang_request *fro
 
 /* The same text, so that a job which asks for the same later on shares it. */
 static struct gang__request_text *text_of(gang_sched *s, const struct gang__request_text *from,
-                                          gang_request *q)
+                                          gang_request *request)
 {
     struct gang__request_key key;
     key.mem = &s->mem;
@@ -142,18 +145,18 @@ static struct gang__request_text *text_of(gang_sched *s, const struct gang__requ
     key.used = from->bytes;
     key.failed = false;
     key.hash = from->hash;
-    return gang__request_text_new(&key, q);
+    return gang__request_text_new(&key, request);
 }
 
 struct gang__request_text *gang__request_text_copy(gang_sched *s,
                                                    const struct gang__request_text *from)
 {
-    gang_request *q;
-    if (compile(s, from, &q) != GANG_OK)
+    gang_request *request;
+    if (compile(s, from, &request) != GANG_OK)
         return NULL;
-    struct gang__request_text *text = text_of(s, from, q);
+    struct gang__request_text *text = text_of(s, from, request);
     if (!text)
-        gang_request_free(q);
+        gang_request_free(request);
     return text;
 }
 
@@ -177,7 +180,7 @@ static gang_result copy_partitions(struct gang__requests_copy *c, struct gang__r
 
 static gang_result copy_text(struct gang__requests_copy *c, const struct gang__request_text *from)
 {
-    struct entry *e = make(c, from->q);
+    struct entry *e = make(c, from->request);
     if (!e)
         return GANG_ENOMEM;
     gang_result r = compile(c->to, from, &e->to);
@@ -193,7 +196,7 @@ gang_result gang__requests_copy(struct gang__requests_copy *c, const gang_sched 
     for (size_t i = 0; i < from->classes.cap && r == GANG_OK; i++)
         for (struct gang__hash_link *n = from->classes.bucket[i]; n && r == GANG_OK; n = n->next) {
             const struct gang__request_class *class = GANG__OF(struct gang__request_class, link, n);
-            r = find(c, class->q) ? GANG_OK : copy_text(c, class->text);
+            r = find(c, class->request) ? GANG_OK : copy_text(c, class->text);
         }
     return r;
 }
@@ -214,9 +217,9 @@ gang_result gang__requests_copy_find(gang_request *from, void *ctx, gang_request
 struct gang__request_text *gang__requests_copy_text(struct gang__requests_copy *c,
                                                     const struct gang__request_text *from)
 {
-    struct entry *e = find(c, from->q);
+    struct entry *e = find(c, from->request);
     if (!e && copy_text(c, from) == GANG_OK)
-        e = find(c, from->q);
+        e = find(c, from->request);
     struct gang__request_text *text = e ? e->text : NULL;
     return text ? gang__request_text_ref(text) : NULL;
 }

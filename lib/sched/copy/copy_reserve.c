@@ -72,7 +72,7 @@ static void lay_out(struct gang__block *b, struct gang__reserve *r,
     r->stage = copy_bytes(b, from->stage, from->stage_count * sizeof(*r->stage));
     for (size_t i = 0; i < from->stage_count; i++) {
         const struct gang__reserve_stage *stage = &from->stage[i];
-        size_t groups = stage->q ? stage->q->group_count : 0;
+        size_t groups = stage->request ? stage->request->group_count : 0;
         int64_t *count = copy_bytes(b, stage->count, groups * sizeof(*count));
         gang_node_id *node = copy_bytes(b, stage->node, stage->node_count * sizeof(*node));
         if (!b->base)
@@ -80,7 +80,7 @@ static void lay_out(struct gang__block *b, struct gang__reserve *r,
         r->stage[i].count = count;
         r->stage[i].node = node;
         r->stage[i].text = NULL;
-        r->stage[i].q = NULL;
+        r->stage[i].request = NULL;
     }
 }
 
@@ -100,7 +100,7 @@ static bool copy_stages(gang_sched *s, struct gang__reserve *r, const struct gan
         r->stage[i].text = gang__request_text_copy(s, from->stage[i].text);
         if (!r->stage[i].text)
             return false;
-        r->stage[i].q = r->stage[i].text->q;
+        r->stage[i].request = r->stage[i].text->request;
     }
     r->part = gang__zalloc(&s->mem, from->part_count + 1, sizeof(*r->part));
     if (r->part && from->part_count)

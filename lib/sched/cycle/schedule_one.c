@@ -122,7 +122,7 @@ static bool commit(gang_sched *s, struct gang__gang *g, gang_alloc_id id)
 static bool holds_for_class(const gang_sched *s, const struct gang__gang *g)
 {
     return !gang__calendar_on(s) && !s->queues->slices && !g->places && !s->queues->cells &&
-           g->request_class->q->policy != GANG_POLICY_HOST && !gang__bypass_concerns(s, g);
+           g->request_class->request->policy != GANG_POLICY_HOST && !gang__bypass_concerns(s, g);
 }
 
 static void block_for_capacity(gang_sched *s, struct gang__gang *g, int32_t why)

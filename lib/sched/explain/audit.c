@@ -88,19 +88,19 @@ static int32_t count_task(const struct gang_task *task, void *user)
 
 static gang_result check_counts(struct audit *a, const struct gang__gang *g, const char *path)
 {
-    const gang_request *q = gang__gang_request(g);
+    const gang_request *request = gang__gang_request(g);
     struct count c = {a, g};
     int64_t tasks = 0, ended = 0;
-    if (!gang__grow(&a->s->mem, (void **)&a->by_group, &a->group_cap, q->group_count,
+    if (!gang__grow(&a->s->mem, (void **)&a->by_group, &a->group_cap, request->group_count,
                     sizeof(*a->by_group)))
         return gang__error(a->error, GANG_ENOMEM, NULL, "out of memory");
-    memset(a->by_group, 0, q->group_count * sizeof(*a->by_group));
+    memset(a->by_group, 0, request->group_count * sizeof(*a->by_group));
     if (g->alloc != GANG_ID_NONE) {
         gang_result r = gang_alloc_each(a->s->cluster, g->alloc, count_task, &c);
         if (r != GANG_OK)
             return BAD(a, path, "its allocation: %s", gang_strerror(r));
     }
-    for (uint32_t group = 0; group < q->group_count; group++) {
+    for (uint32_t group = 0; group < request->group_count; group++) {
         tasks += g->has[group];
         ended += g->done[group];
         if (g->has[group] != a->by_group[group])
@@ -157,11 +157,11 @@ static gang_result check_wait_class(struct audit *a, const struct gang__gang *g,
 /* What its queues should count of the gang. */
 static void add_gang(struct audit *a, const struct gang__gang *g, struct sums *sum)
 {
-    const gang_request *q = gang__gang_request(g);
+    const gang_request *request = gang__gang_request(g);
     int64_t rest = gang__gang_fixed_rest(g), left = g->demands ? gang__gang_lacks_all(g) : 0;
-    for (uint32_t group = 0; group < q->group_count; group++) {
+    for (uint32_t group = 0; group < request->group_count; group++) {
         int64_t kept = gang__gang_fixed(g, group, &rest);
-        int64_t lacks = q->group[group].count - g->has[group] - g->done[group];
+        int64_t lacks = request->group[group].count - g->has[group] - g->done[group];
         lacks = lacks < 0 ? 0 : lacks < left ? lacks : left;
         left -= lacks;
         for (uint32_t i = 0; i < g->request_class->group[group].count; i++) {

@@ -30,7 +30,7 @@ static bool resorts(const gang_sched *s)
 /* A bounded wait class has the sums of what its gangs lack. */
 static bool class_counts(const struct gang__wait_class *class)
 {
-    for (uint32_t group = 0; group < class->request_class->q->group_count; group++) {
+    for (uint32_t group = 0; group < class->request_class->request->group_count; group++) {
         int64_t lacks = 0;
         for (const struct gang__set_link *n = gang__set_first(&class->gangs); n;
              n = gang__set_next(n)) {

@@ -97,12 +97,13 @@ static gang_result explain_prefer(struct gang__reasons *l)
 /* The partition in which the gang is being tried: that of a group which names none itself. */
 static const char *partition_name(const struct gang__gang *g, uint32_t i)
 {
-    const gang_request *q = g->waits_as->partition[i]->q;
-    const gang_request *other = g->waits_as->partition[i == 0]->q;
+    const gang_request *request = g->waits_as->partition[i]->request;
+    const gang_request *other = g->waits_as->partition[i == 0]->request;
     uint32_t group = 0;
-    while (group + 1 < q->group_count && q->group[group].partition == other->group[group].partition)
+    while (group + 1 < request->group_count &&
+           request->group[group].partition == other->group[group].partition)
         group++;
-    return q->group[group].partition->name;
+    return request->group[group].partition->name;
 }
 
 /* The reasons from `from` on hold in this partition. True: in it the gang can never start. */

@@ -42,7 +42,8 @@ static bool adopt(gang_sched *s, struct gang__gang *g, const struct gang_placeme
     g->preempt.took = gang__slice_concerns(g);
     if (g->preempt.took)
         return gang__slice_alloc_at(s, g, places, count, id) == GANG_OK;
-    return gang_alloc_adopt(s->worker, g->request_class->q, places, count, id, NULL) == GANG_OK;
+    return gang_alloc_adopt(s->worker, g->request_class->request, places, count, id, NULL) ==
+           GANG_OK;
 }
 
 static bool start_at(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,

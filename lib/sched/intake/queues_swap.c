@@ -141,7 +141,7 @@ static bool reserve_amounts(struct swap *w)
             struct gang__request_class *request_class =
                 GANG__OF(struct gang__request_class, link, n);
             if (!gang__grow(&s->mem, (void **)&request_class->take, &request_class->take_cap,
-                            (size_t)request_class->q->group_count * w->queues->dims,
+                            (size_t)request_class->request->group_count * w->queues->dims,
                             sizeof(*request_class->take)))
                 return false;
         }

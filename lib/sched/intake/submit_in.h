@@ -13,11 +13,11 @@ struct gang__submit {
     uint32_t gang_count;     /* gangs of a job */
     char *made;              /* the leaf is made under this name; "": it exists */
     const struct gang__submit_view *submit_view;
-    const struct gang__queue *q;  /* the leaf, or the queue below which it is made */
-    gang_reservation_id reserved; /* that the jobs named */
+    const struct gang__queue *q;   /* the leaf, or the queue below which it is made */
+    gang_reservation_id reserved;  /* that the jobs named */
     const char *const *partitions; /* of the jobs, or those of the leaf */
     size_t partition_count;
-    bool counted;                 /* the submit view counts the jobs as arriving */
+    bool counted; /* the submit view counts the jobs as arriving */
 };
 
 /* ---- submit_check.c -------------------------------------------------------------------------- */

@@ -127,17 +127,17 @@ static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec
             return GANG_OK;
     }
     uint64_t epoch = gang__load(&s->cluster->nodes.epoch);
-    gang_request *q;
-    gang_result r = gang_request_new(s->cluster, spec, &q, error);
+    gang_request *request;
+    gang_result r = gang_request_new(s->cluster, spec, &request, error);
     if (r != GANG_OK)
         return gang__error_at(error, r, "request");
     if (insists)
-        gang__request_insist(q);
+        gang__request_insist(request);
     if (!plain)
         gang__request_key_make(key, &s->mem, spec, insists);
-    *text = gang__request_text_new(key, q);
+    *text = gang__request_text_new(key, request);
     if (!*text) {
-        gang_request_free(q);
+        gang_request_free(request);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }
     if (plain)
@@ -159,13 +159,13 @@ static gang_result make_request(gang_sched *s, const struct gang__queue *q,
     return r;
 }
 
-static gang_result fits_ever(gang_sched *s, gang_request *q, struct gang_error *error)
+static gang_result fits_ever(gang_sched *s, gang_request *request, struct gang_error *error)
 {
     uint32_t at;
     gang_worker *w = borrow_worker(s, &at);
     if (!w)
         return GANG_OK;
-    gang_result r = gang_request_fits_ever(w, q, error);
+    gang_result r = gang_request_fits_ever(w, request, error);
     gang__store(&s->intake.submit_lock[at], 0);
     return r;
 }
@@ -190,18 +190,18 @@ static gang_result join_partitions(const struct gang__submit *m,
                                    struct gang_error *error)
 {
     struct gang__request_key key;
-    gang_request *q;
+    gang_request *request;
     size_t count = m->partition_count;
-    gang_result r = gang_request_new(m->s->cluster, spec, &q, error);
+    gang_result r = gang_request_new(m->s->cluster, spec, &request, error);
     if (r != GANG_OK)
         return gang__error_at(error, r, "request");
     gang__request_key_make(&key, &m->s->mem, spec, false);
     gang__request_key_add_partitions(&key, m->partitions, count);
-    *text = gang__request_text_partitioned(&key, q, of, count);
+    *text = gang__request_text_partitioned(&key, request, of, count);
     gang__request_key_free(&key);
     if (*text)
         return GANG_OK;
-    gang_request_free(q);
+    gang_request_free(request);
     return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
 }
 
@@ -223,7 +223,7 @@ static gang_result make_partitioned(const struct gang__submit *m,
         set_partition(from, m->partitions[i], groups);
         r = make_request(m->s, m->q, &spec, false, &of[i], error);
         if (r == GANG_OK && fits != GANG_OK && !m->spec->running)
-            fits = fits_ever(m->s, of[i]->q, error);
+            fits = fits_ever(m->s, of[i]->request, error);
     }
     if (r == GANG_OK && fits != GANG_OK && !m->spec->running)
         r = fits;
@@ -258,10 +258,11 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
         r = several ? make_partitioned(m, &spec, &job->request_text[p], error)
                     : make_request(m->s, m->q, &spec, false, &job->request_text[p], error);
         if (r == GANG_OK && !j->running)
-            r = check_limits(m->s, m->submit_view, m->q, job->request_text[p]->q, error);
+            r = check_limits(m->s, m->submit_view, m->q, job->request_text[p]->request, error);
         if (r == GANG_OK && !j->running && !several)
-            r = fits_ever(m->s, job->request_text[p]->q, error);
-        if (r == GANG_OK && job->later_text && gang__request_prefers(job->request_text[p]->q)) {
+            r = fits_ever(m->s, job->request_text[p]->request, error);
+        if (r == GANG_OK && job->later_text &&
+            gang__request_prefers(job->request_text[p]->request)) {
             job->later_text[p] = job->request_text[p];
             job->request_text[p] = NULL;
             r = make_request(m->s, m->q, &spec, true, &job->request_text[p], error);

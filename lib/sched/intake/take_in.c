@@ -17,7 +17,7 @@ static bool ref_class(gang_sched *s, struct gang__request_text **text,
 {
     if (!*text)
         return true;
-    if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_cap, (*text)->q->group_count,
+    if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_cap, (*text)->request->group_count,
                     sizeof(*s->by_group)))
         return false;
     *class = gang__request_class_ref(s, *text);
@@ -142,8 +142,8 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
         return false;
     struct gang__request_class *in = class_at_places(s, job);
     if (job->places)
-        adopted = gang_alloc_adopt(s->worker, in->q, job->places, (int64_t)job->place_count, &alloc,
-                                   NULL);
+        adopted = gang_alloc_adopt(s->worker, in->request, job->places, (int64_t)job->place_count,
+                                   &alloc, NULL);
     if (adopted == GANG_ENOMEM)
         return false;
     job->leaf = leaf;

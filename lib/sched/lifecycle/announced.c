@@ -23,10 +23,10 @@ static void drop_message(gang_sched *s, const struct gang__job *job, const char 
 static int64_t announced_of(const struct gang__job *job, uint32_t group)
 {
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        const gang_request *q = gang__gang_request(&job->gang[i]);
-        for (uint32_t own = 0; own < q->group_count; own++)
+        const gang_request *request = gang__gang_request(&job->gang[i]);
+        for (uint32_t own = 0; own < request->group_count; own++)
             if (gang__group_in_job(&job->gang[i], own) == (int32_t)group)
-                return q->group[own].count;
+                return request->group[own].count;
     }
     return 0;
 }
@@ -110,12 +110,12 @@ static void names_of(const struct gang__request_text *from,
                      const char *name[GANG_MAX_JOB_PARTITIONS])
 {
     uint32_t group = 0;
-    const gang_request *first = from->partition[0]->q, *second = from->partition[1]->q;
+    const gang_request *first = from->partition[0]->request, *second = from->partition[1]->request;
     while (group + 1 < first->group_count &&
            first->group[group].partition == second->group[group].partition)
         group++;
     for (uint32_t i = 0; i < from->partition_count; i++)
-        name[i] = from->partition[i]->q->group[group].partition->name;
+        name[i] = from->partition[i]->request->group[group].partition->name;
 }
 
 /* Makes the text of the request with these counts. If this succeeds, the request and the texts for
@@ -124,24 +124,24 @@ static gang_result make_text(gang_sched *s, const struct gang__request_text *fro
                              const struct gang_request_spec *spec, struct narrow_text *to)
 {
     struct gang__request_key key;
-    gang_request *q;
-    gang_result r = gang_request_new(s->cluster, spec, &q, NULL);
+    gang_request *request;
+    gang_result r = gang_request_new(s->cluster, spec, &request, NULL);
     if (r != GANG_OK)
         return r;
-    if (from->q->insists)
-        gang__request_insist(q);
-    gang__request_key_make(&key, &s->mem, spec, q->insists);
+    if (from->request->insists)
+        gang__request_insist(request);
+    gang__request_key_make(&key, &s->mem, spec, request->insists);
     if (to->partitions > 0) {
         const char *name[GANG_MAX_JOB_PARTITIONS];
         names_of(from, name);
         gang__request_key_add_partitions(&key, name, to->partitions);
-        to->made = gang__request_text_partitioned(&key, q, to->of, to->partitions);
+        to->made = gang__request_text_partitioned(&key, request, to->of, to->partitions);
     } else {
-        to->made = gang__request_text_new(&key, q);
+        to->made = gang__request_text_new(&key, request);
     }
     gang__request_key_free(&key);
     if (!to->made)
-        gang_request_free(q);
+        gang_request_free(request);
     return to->made ? GANG_OK : GANG_ENOMEM;
 }
 

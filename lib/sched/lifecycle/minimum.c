@@ -8,32 +8,32 @@
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
 
-static bool is_inside(const gang_request *q, int32_t set, uint32_t of)
+static bool is_inside(const gang_request *request, int32_t set, uint32_t of)
 {
     while (set >= 0 && set != (int32_t)of)
-        set = q->set[set].parent;
+        set = request->set[set].parent;
     return set >= 0;
 }
 
 bool gang__below_minimum(const struct gang__gang *g)
 {
-    const gang_request *q = gang__gang_request(g);
+    const gang_request *request = gang__gang_request(g);
     int64_t all = 0;
-    for (uint32_t group = 0; group < q->group_count; group++) {
+    for (uint32_t group = 0; group < request->group_count; group++) {
         int64_t there = g->has[group] + gang__gang_ended_for_min(g, group);
-        if (there < q->group[group].min)
+        if (there < request->group[group].min)
             return true;
         all += there;
     }
-    for (uint32_t i = 0; i < q->group_set_count; i++) {
+    for (uint32_t i = 0; i < request->group_set_count; i++) {
         int64_t in_set = 0;
-        for (uint32_t group = 0; group < q->group_count; group++)
-            if (is_inside(q, q->group[group].set, i))
+        for (uint32_t group = 0; group < request->group_count; group++)
+            if (is_inside(request, request->group[group].set, i))
                 in_set += g->has[group] + gang__gang_ended_for_min(g, group);
-        if (in_set < q->set[i].min)
+        if (in_set < request->set[i].min)
             return true;
     }
-    return all < q->min;
+    return all < request->min;
 }
 
 void gang__reports_note_minimum(gang_sched *s, struct gang__gang *g)

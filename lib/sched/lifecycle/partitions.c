@@ -44,10 +44,11 @@ bool gang__partition_reset(gang_sched *s, struct gang__gang *g)
     return true;
 }
 
-static bool has_place(gang_sched *s, const gang_request *q, const struct gang_placement *place)
+static bool has_place(gang_sched *s, const gang_request *request,
+                      const struct gang_placement *place)
 {
     const struct gang__node *node = gang__node_of(s->cluster, place->node);
-    const struct gang__partition *p = q->group[place->group].partition;
+    const struct gang__partition *p = request->group[place->group].partition;
     bool in = !p;
     for (size_t i = 0; node && node->tags && i < node->tags->partition_count && !in; i++)
         in = node->tags->partitions[i] == p;
@@ -63,7 +64,7 @@ uint32_t gang__partition_of_places(gang_sched *s, const struct gang__gang *g,
     for (uint32_t i = 0; i < g->waits_as->partition_count && !all; i++) {
         all = true;
         for (size_t k = 0; k < count && all; k++)
-            all = has_place(s, g->waits_as->partition[i]->q, &places[k]);
+            all = has_place(s, g->waits_as->partition[i]->request, &places[k]);
         found = all ? i : 0;
     }
     gang__rcu_leave();

@@ -69,11 +69,11 @@ bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target)
     int64_t rest = target - min;
     for (uint32_t i = 0; i < job->gang_count; i++) {
         struct gang__gang *g = &job->gang[i];
-        const gang_request *q = gang__gang_request(g);
-        int64_t more = q->count - q->min < rest ? q->count - q->min : rest;
+        const gang_request *request = gang__gang_request(g);
+        int64_t more = request->count - request->min < rest ? request->count - request->min : rest;
         gang__order_leave(s, g);
         gang__usage_out(s, g);
-        g->target = q->min + more;
+        g->target = request->min + more;
         gang__usage_in(s, g);
         rest -= more;
         gang__demand_changed(s, g);

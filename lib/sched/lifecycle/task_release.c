@@ -16,10 +16,10 @@
  * on any node. */
 static void wake_for_node(gang_sched *s, const struct gang__gang *g, gang_node_id node)
 {
-    const gang_request *q = gang__gang_request(g);
+    const gang_request *request = gang__gang_request(g);
     struct gang_node_info n;
     n.size = sizeof(n);
-    if (q->uses_pool || q->has_affinity) {
+    if (request->uses_pool || request->has_affinity) {
         gang__wake_capacity_any(s);
         return;
     }

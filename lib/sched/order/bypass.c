@@ -78,7 +78,7 @@ static bool make_mask(gang_sched *s, const struct gang__gang *g, const struct ga
             continue;
         gang__filter_mask(s->cluster, gang__gang_request(w), end, s->bypass.mask);
         for (uint32_t i = 1; i < gang__partition_count(w); i++)
-            gang__filter_mask(s->cluster, w->waits_as->partition[i]->q, end, s->bypass.mask);
+            gang__filter_mask(s->cluster, w->waits_as->partition[i]->request, end, s->bypass.mask);
     }
     return true;
 }

@@ -35,11 +35,12 @@ static int64_t size_factor(const gang_sched *s, const struct gang__job *job)
     int64_t asked[GANG__DIMS] = {0}, part = 0;
     for (uint32_t i = 0; i < job->gang_count; i++) {
         const struct gang__request_class *class = job->gang[i].request_class;
-        for (uint32_t g = 0; g < class->q->group_count; g++)
+        for (uint32_t g = 0; g < class->request->group_count; g++)
             for (uint32_t t = 0; t < class->group[g].count; t++) {
                 const struct gang__take *take = &class->take[class->group[g].from + t];
-                asked[take->dim] = gang__add_sat(
-                    asked[take->dim], gang__mul_div(take->amount, class->q->group[g].count, 1));
+                asked[take->dim] =
+                    gang__add_sat(asked[take->dim],
+                                  gang__mul_div(take->amount, class->request->group[g].count, 1));
             }
     }
     for (uint32_t d = 0; d < s->dims; d++) {

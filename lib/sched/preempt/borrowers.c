@@ -17,7 +17,7 @@
 
 bool gang__preempt_owns_nodes(const struct gang__preemption *p)
 {
-    return gang__request_owns(p->s->cluster, p->taker->request_class->q);
+    return gang__request_owns(p->s->cluster, p->taker->request_class->request);
 }
 
 struct search {
@@ -31,11 +31,11 @@ static int32_t look_at(const struct gang_task *task, void *user)
     struct search *search = user;
     const struct gang__preemption *p = search->p;
     const struct gang__victim *v = search->v;
-    const gang_request *q = v->g->request_class->q;
+    const gang_request *request = v->g->request_class->request;
     if (!v->whole && task->task != v->task)
         return 0;
-    search->found = gang__node_is_borrowed(p->s->cluster, p->taker->request_class->q,
-                                           &q->group[task->group], task->node);
+    search->found = gang__node_is_borrowed(p->s->cluster, p->taker->request_class->request,
+                                           &request->group[task->group], task->node);
     return search->found || !v->whole;
 }
 

@@ -16,7 +16,7 @@ int64_t gang__victim_tasks(const struct gang__victim *v, uint32_t group)
     const struct gang__gang *g = v->g;
     if (!v->whole)
         return v->group == group;
-    if (g->request_class->q->group_count == 1) /* the usual case: spare it two cache misses */
+    if (g->request_class->request->group_count == 1) /* the usual case: spare it two cache misses */
         return g->tasks - g->victim.tentative_count;
     return g->has[group] - g->victim.tentative_tasks[group];
 }
@@ -37,7 +37,7 @@ void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v
     if (!v->whole)
         shift_tasks(g, v->group, sign);
     else
-        for (uint32_t group = 0; group < g->request_class->q->group_count; group++)
+        for (uint32_t group = 0; group < g->request_class->request->group_count; group++)
             shift_tasks(g, group, sign * gang__victim_tasks(v, group));
 }
 

@@ -63,7 +63,8 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x, i
     gang_result r = gang__where_place(&w, &x->to);
     x->g->choice = NULL;
     s->preempt.victims->failed = s->preempt.victims->failed || r == GANG_ENOMEM;
-    if (r == GANG_ENOFIT && least && !request_class->q->has_affinity && !gang__where_concerned(&w))
+    if (r == GANG_ENOFIT && least && !request_class->request->has_affinity &&
+        !gang__where_concerned(&w))
         *full = request_class;
     return r == GANG_OK;
 }

@@ -146,8 +146,8 @@ static bool try_once(struct gang__preemption *p, enum gang__preempt_mode mode, b
         return false;
     if (on_credit)
         gang__preempt_note_usage(p);
-    bool own = mode == GANG__PREEMPT_WITHIN || mode == GANG__PREEMPT_BOTH ||
-               mode == GANG__PREEMPT_ACROSS;
+    bool own =
+        mode == GANG__PREEMPT_WITHIN || mode == GANG__PREEMPT_BOTH || mode == GANG__PREEMPT_ACROSS;
     bool others = mode == GANG__PREEMPT_RECLAIM || mode == GANG__PREEMPT_BORROWED ||
                   mode == GANG__PREEMPT_ACROSS;
     bool found = gang__preempt_take_until_placed(p, own, others);

@@ -26,7 +26,7 @@ static int64_t given_back(const struct gang__victim *v, uint32_t dim)
 {
     const struct gang__request_class *request_class = v->g->request_class;
     int64_t sum = 0;
-    for (uint32_t group = 0; group < request_class->q->group_count; group++) {
+    for (uint32_t group = 0; group < request_class->request->group_count; group++) {
         uint32_t count;
         const struct gang__take *take =
             gang__request_class_takes(request_class, (int32_t)group, &count);

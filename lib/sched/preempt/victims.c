@@ -100,22 +100,22 @@ static int32_t gather_task(const struct gang_task *task, void *user)
 static bool can_spare(const struct gang__gang *gang, const int64_t *left, int64_t all,
                       uint32_t group)
 {
-    const gang_request *q = gang__gang_request(gang);
-    for (uint32_t g = 0; g < q->group_count; g++)
+    const gang_request *request = gang__gang_request(gang);
+    for (uint32_t g = 0; g < request->group_count; g++)
         all += gang__gang_ended_for_min(gang, g);
-    if (all <= q->min ||
-        left[group] + gang__gang_ended_for_min(gang, group) <= q->group[group].min ||
+    if (all <= request->min ||
+        left[group] + gang__gang_ended_for_min(gang, group) <= request->group[group].min ||
         group_is_protected(gang, group))
         return false;
-    for (int32_t at = q->group[group].set; at >= 0; at = q->set[at].parent) {
+    for (int32_t at = request->group[group].set; at >= 0; at = request->set[at].parent) {
         int64_t in_set = 0;
-        for (uint32_t g = 0; g < q->group_count; g++) {
-            int32_t k = q->group[g].set;
+        for (uint32_t g = 0; g < request->group_count; g++) {
+            int32_t k = request->group[g].set;
             while (k >= 0 && k != at)
-                k = q->set[k].parent;
+                k = request->set[k].parent;
             in_set += k == at ? left[g] + gang__gang_ended_for_min(gang, g) : 0;
         }
-        if (in_set <= q->set[at].min)
+        if (in_set <= request->set[at].min)
             return false;
     }
     return true;

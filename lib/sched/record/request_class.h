@@ -14,7 +14,7 @@ struct gang__take {
 /* A request as its submitter made it, and the text by which requests are compared. Consecutive
  * jobs that ask for the same share one. Any thread counts its references. */
 struct gang__request_text {
-    gang_request *q; /* with several partitions: in the first one */
+    gang_request *request; /* with several partitions: in the first one */
     /* With several partitions (gang_job_spec.partitions): the text for each, with a reference. */
     struct gang__request_text **partition;
     uint32_t partition_count; /* 0: at most one */
@@ -56,17 +56,17 @@ struct gang__choice {
  * remembered for all of them. */
 struct gang__request_class {
     struct gang__hash_link link; /* in sched.classes, by the hash of its text */
-    gang_request *q;
-    struct gang__request_text *text; /* its key; holds a reference to `q` */
+    gang_request *request;
+    struct gang__request_text *text; /* its key; holds a reference to it */
     uint32_t refs;
     /* With several partitions: the class for each, with a reference. Gangs of this class wait; they
      * start with one of those. `take` then has what a task takes in each of the partitions. */
     struct gang__request_class **partition;
     uint32_t partition_count; /* 0: at most one */
-    uint64_t config_of; /* sched.config_count when `take` was made */
-    bool by_memory;     /* it asks for GPUs by memory: `take` and `gang_take` are upper bounds */
-    bool exact;         /* every placement of the gang has `gang_tasks` */
-    bool even;          /* every placement of the gang takes `gang_take` */
+    uint64_t config_of;       /* sched.config_count when `take` was made */
+    bool by_memory; /* it asks for GPUs by memory: `take` and `gang_take` are upper bounds */
+    bool exact;     /* every placement of the gang has `gang_tasks` */
+    bool even;      /* every placement of the gang takes `gang_take` */
     struct gang__span {
         uint32_t from, count;
     } * group; /* of each group, in `take` */

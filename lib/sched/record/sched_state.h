@@ -117,11 +117,11 @@ struct gang__usage_sched {
     int64_t *resolved;           /* scratch: two amounts for each queue and dimension */
     struct gang__sharer *sharer; /* scratch of fair.c, one a queue */
     struct gang__share_slot *share_slot;
-    size_t bounded;    /* wait classes in the lists of leaves (demand.c) */
-    bool limits;       /* some queue has a limit, */
-    bool inner_limits; /* and one below another has a limit of its own */
-    bool withholds;    /* some queue has demand that does not count */
-    size_t by_memory;  /* request classes that ask for GPUs by memory */
+    size_t bounded;     /* wait classes in the lists of leaves (demand.c) */
+    bool limits;        /* some queue has a limit, */
+    bool inner_limits;  /* and one below another has a limit of its own */
+    bool withholds;     /* some queue has demand that does not count */
+    size_t by_memory;   /* request classes that ask for GPUs by memory */
     size_t partitioned; /* request classes with several partitions */
     /* How much memory GPUs have, each amount once, ascending (gpu_memory.c). */
     struct gang__gpu_memory {
@@ -280,7 +280,7 @@ static inline bool gang__run_step(gang_sched *s)
 /* The request of a gang. */
 static inline gang_request *gang__gang_request(const struct gang__gang *g)
 {
-    return g->request_class->q;
+    return g->request_class->request;
 }
 
 /* In how many partitions does the gang, which waits to start, have to be tried one by one? 0: its

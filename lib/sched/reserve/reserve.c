@@ -53,12 +53,12 @@ bool gang__reserve_lay_out(gang_sched *s, const struct gang__reserve *r,
 {
     struct gang__calendar *cal = s->calendar;
     const struct gang__reserve_stage *stage = &r->stage[p->stage];
-    size_t groups = stage->q ? stage->q->group_count : 1;
-    if (stage->q && !gang__calendar_set_groups(s, stage->q))
+    size_t groups = stage->request ? stage->request->group_count : 1;
+    if (stage->request && !gang__calendar_set_groups(s, stage->request))
         return false;
     if (!gang__grow(&s->mem, (void **)&cal->group, &cal->group_cap, 1, sizeof(*cal->group)))
         return false;
-    if (!stage->q)
+    if (!stage->request)
         cal->group[0] = (struct gang__time_group){.count = 1};
     cal->places = 0;
     for (uint32_t i = 0; i < p->run_count; i++) {

@@ -57,7 +57,7 @@ struct gang__reserve_gap {
 
 struct gang__reserve_stage {
     struct gang__request_text *text; /* its groups, as the host gave them; NULL: it has none */
-    gang_request *q;                 /* the same; NULL: nodes by name, or domains */
+    gang_request *request;           /* the same; NULL: nodes by name, or domains */
     int64_t duration_ns;
     int64_t gang;
     int64_t *count; /* of each group */

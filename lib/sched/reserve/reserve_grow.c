@@ -12,7 +12,7 @@
 struct gang__reserve_gap *gang__reserve_gap_new(gang_sched *s, const struct gang__reserve *r,
                                                 const struct gang__reserve_piece *p)
 {
-    uint32_t groups = r->stage[p->stage].q ? r->stage[p->stage].q->group_count : 1;
+    uint32_t groups = r->stage[p->stage].request ? r->stage[p->stage].request->group_count : 1;
     struct gang__reserve_gap *gap =
         gang__zalloc(&s->mem, 1, sizeof(*gap) + groups * sizeof(gap->count[0]));
     if (!gap)

@@ -164,7 +164,7 @@ static void replace(gang_sched *s, struct gang__reserve *r, struct gang__reserve
 static gang_result move_lost(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p,
                              const struct gang__reserve_piece *rest)
 {
-    uint32_t groups = r->stage[p->stage].q->group_count;
+    uint32_t groups = r->stage[p->stage].request->group_count;
     int64_t *lost = gang__zalloc(&s->mem, groups, sizeof(*lost));
     struct gang__reserve_portion portion = {
         p->stage, lost, p->instance, gang__max(p->start_ns, s->now_ns), p->end_ns, true};

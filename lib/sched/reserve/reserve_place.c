@@ -136,7 +136,7 @@ static gang_result pick_same(gang_sched *s, struct gang__reserve *r,
 {
     struct gang__calendar *cal = s->calendar;
     struct gang__admitted *got = &s->reserve.all->got;
-    int32_t level = r->stage[0].q->group[0].same;
+    int32_t level = r->stage[0].request->group[0].same;
     uint32_t count = gang__domain_count(s->cluster, (uint32_t)level), best = UINT32_MAX;
     int64_t best_ns = GANG__NEVER, next_ns = GANG__NEVER;
     gang_result last = GANG_ENEVER;
@@ -185,8 +185,8 @@ static gang_result admit_whole(gang_sched *s, struct gang__reserve *r,
     got->why = GANG__ADMIT_FULL;
     got->stage = 0;
     got->next_ns = GANG__NEVER;
-    if (first->q && first->q->group_count == 1 && first->q->group[0].same >= 0 &&
-        first->q->group[0].same < GANG_MAX_LEVELS)
+    if (first->request && first->request->group_count == 1 && first->request->group[0].same >= 0 &&
+        first->request->group[0].same < GANG_MAX_LEVELS)
         return pick_same(s, r, request);
     if (first->level != GANG__NO_LEVEL && first->domains > 0) {
         gang_result w = pick_domains(s, r, request);
@@ -341,7 +341,7 @@ static gang_result place_portion(gang_sched *s, struct gang__reserve *r,
         struct gang__admit_stage *one = &request.stage[stage];
         struct gang__time_group *group = request.group;
         for (uint32_t i = 0; i < stage; i++)
-            group += r->stage[i].q ? r->stage[i].q->group_count : 0;
+            group += r->stage[i].request ? r->stage[i].request->group_count : 0;
         uint32_t groups = 0; /* groups with a count */
         for (size_t g = 0; g < one->group_count; g++)
             if (count[g] > 0) {
@@ -361,7 +361,7 @@ static gang_result place_portion(gang_sched *s, struct gang__reserve *r,
         request.a.fixed = true;
         request.a.start_ns = portion->start_ns;
         w = admit_more(s, r, &request.a, jobs);
-        if (w == GANG_OK && r->stage[stage].q)
+        if (w == GANG_OK && r->stage[stage].request)
             name_groups(&s->reserve.all->got, count);
     }
     gang__reserve_request_free(s, &request);
@@ -388,7 +388,7 @@ static void drop_instance(gang_sched *s, struct gang__reserve *r, int64_t instan
 /* The counts of each group for so many gangs of a stage. */
 static void scale(const struct gang__reserve_stage *stage, int64_t gangs, int64_t *count)
 {
-    for (uint32_t group = 0; stage->q && group < stage->q->group_count; group++)
+    for (uint32_t group = 0; stage->request && group < stage->request->group_count; group++)
         count[group] = stage->gang ? stage->count[group] / (stage->count[0] / stage->gang) * gangs
                                    : stage->count[group];
 }
@@ -401,7 +401,7 @@ gang_result gang__reserve_place_instance(gang_sched *s, struct gang__reserve *r,
     for (size_t i = 0; i < r->part_count && w == GANG_OK; i++) {
         const struct gang__reserve_part *part = &r->part[i];
         const struct gang__reserve_stage *stage = &r->stage[part->stage];
-        uint32_t groups = stage->q ? stage->q->group_count : 0;
+        uint32_t groups = stage->request ? stage->request->group_count : 0;
         int64_t *count = gang__zalloc(&s->mem, groups + 1, sizeof(*count));
         int64_t start_ns = r->first_ns + instance * r->period_ns + part->offset_ns;
         w = !count ? GANG_ENOMEM : start_ns < s->now_ns ? GANG_ENOFIT : GANG_OK;

@@ -38,7 +38,7 @@ static bool list_kinds(struct gang__more_list *list, const struct gang__reserve 
 {
     bool done = true;
     for (size_t i = 0; r && i < r->stage_count && done; i++)
-        done = !r->stage[i].q || gang__more_list_add(list, r->stage[i].q);
+        done = !r->stage[i].request || gang__more_list_add(list, r->stage[i].request);
     return done;
 }
 
@@ -77,10 +77,10 @@ gang_result gang__reserve_count_kinds(gang_sched *s, const struct gang__reserve 
 }
 
 /* Nodes that are up and on which its groups may lie. */
-static void stage_mask(gang_sched *s, const gang_request *q, uint64_t *mask)
+static void stage_mask(gang_sched *s, const gang_request *request, uint64_t *mask)
 {
     const struct gang__calendar *cal = s->calendar;
-    gang__filter_mask(s->cluster, q, cal->end, mask);
+    gang__filter_mask(s->cluster, request, cal->end, mask);
     for (uint32_t slot = 0; slot < cal->end; slot++) {
         const int64_t *has = cal->capacity + (size_t)slot * GANG__FREE_KINDS;
         if (has[GANG__FREE_CPU] <= 0 && has[GANG__FREE_MEMORY] <= 0 && has[GANG__FREE_GPU] <= 0)
@@ -93,17 +93,17 @@ static bool fill_stage(gang_sched *s, const struct gang__reserve_stage *from,
                        uint32_t *node)
 {
     *to = (struct gang__admit_stage){.duration_ns = from->duration_ns, .whole = from->whole};
-    if (from->q) {
-        if (!gang__calendar_set_groups(s, from->q))
+    if (from->request) {
+        if (!gang__calendar_set_groups(s, from->request))
             return false;
-        memcpy(group, s->calendar->group, from->q->group_count * sizeof(*group));
-        for (uint32_t g = 0; g < from->q->group_count; g++)
+        memcpy(group, s->calendar->group, from->request->group_count * sizeof(*group));
+        for (uint32_t g = 0; g < from->request->group_count; g++)
             group[g].count = from->count[g];
         to->group = group;
-        to->group_count = from->q->group_count;
+        to->group_count = from->request->group_count;
         to->gang = from->gang;
         to->nodes = mask;
-        stage_mask(s, from->q, mask);
+        stage_mask(s, from->request, mask);
         return true;
     }
     to->node = node;
@@ -121,7 +121,7 @@ bool gang__reserve_request_make(gang_sched *s, const struct gang__reserve *r,
     size_t groups = 0, words = s->calendar->end / 64 + 1;
     memset(request, 0, sizeof(*request));
     for (size_t i = 0; i < r->stage_count; i++)
-        groups += r->stage[i].q ? r->stage[i].q->group_count : 0;
+        groups += r->stage[i].request ? r->stage[i].request->group_count : 0;
     request->stage = gang__zalloc(&s->mem, r->stage_count, sizeof(*request->stage));
     request->group = gang__zalloc(&s->mem, groups + 1, sizeof(*request->group));
     request->mask = gang__zalloc(&s->mem, r->stage_count * words, sizeof(*request->mask));
@@ -132,7 +132,7 @@ bool gang__reserve_request_make(gang_sched *s, const struct gang__reserve *r,
     for (size_t i = 0; i < r->stage_count && done; i++) {
         done = fill_stage(s, &r->stage[i], &request->stage[i], request->group + groups,
                           request->mask + i * words, request->node + i * s->calendar->end);
-        groups += r->stage[i].q ? r->stage[i].q->group_count : 0;
+        groups += r->stage[i].request ? r->stage[i].request->group_count : 0;
     }
     request->a = (struct gang__admit_request){.arrival_ns = r->arrival_ns,
                                               .deadline_ns = r->deadline_ns,

@@ -130,16 +130,16 @@ static gang_result compile(gang_sched *s, const struct gang_request_spec *spec,
                            struct gang__request_text **text, struct gang_error *error)
 {
     struct gang__request_key key;
-    gang_request *q;
-    gang_result r = gang_request_new(s->cluster, spec, &q, error);
+    gang_request *request;
+    gang_result r = gang_request_new(s->cluster, spec, &request, error);
     if (r != GANG_OK)
         return r;
     gang__request_key_make(&key, &s->mem, spec, false);
-    *text = gang__request_text_new(&key, q);
+    *text = gang__request_text_new(&key, request);
     gang__request_key_free(&key);
     if (*text)
         return GANG_OK;
-    gang_request_free(q);
+    gang_request_free(request);
     return bad(error, GANG_ENOMEM, NULL, "out of memory");
 }
 
@@ -170,10 +170,10 @@ static gang_result make_request(gang_sched *s, const struct gang_reservation_sta
 }
 
 /* A pool of the cluster lies on no node. */
-static gang_result check_pools(const gang_request *q, struct gang_error *error)
+static gang_result check_pools(const gang_request *request, struct gang_error *error)
 {
-    for (uint32_t i = 0; i < q->group_count; i++)
-        if (q->group[i].pool_need_count > 0) {
+    for (uint32_t i = 0; i < request->group_count; i++)
+        if (request->group[i].pool_need_count > 0) {
             bad(error, GANG_ENOTSUP, "amounts", "a kind of the whole cluster cannot be reserved");
             return gang__error_at(error, GANG_ENOTSUP, "groups[%" PRIu32 "]", i);
         }
@@ -186,8 +186,8 @@ static gang_result take_groups(gang_sched *s, const struct gang_reservation_stag
     gang_result r = make_request(s, from, same, &to->text, error);
     if (r != GANG_OK)
         return r;
-    to->q = to->text->q;
-    r = check_pools(to->q, error);
+    to->request = to->text->request;
+    r = check_pools(to->request, error);
     if (r != GANG_OK)
         return r;
     for (size_t i = 0; i < from->group_count; i++)

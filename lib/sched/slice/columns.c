@@ -71,7 +71,7 @@ static gang_result hold_column(gang_sched *s, const struct gang__matrix *m, stru
     struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     struct gang_placement place = GANG_PLACEMENT_INIT;
-    gang_request *q;
+    gang_request *request;
     g.count = g.min = 1;
     g.cpu_milli = info.cpu_milli;
     place.gpus = m->lent & GANG__TIMESHARE_GPU ? info.gpu_mask : 0;
@@ -82,11 +82,11 @@ static gang_result hold_column(gang_sched *s, const struct gang__matrix *m, stru
     spec.group_count = 1;
     if (g.gpu_milli != (m->lent & GANG__TIMESHARE_GPU ? 1000 * (int64_t)info.gpu_count : 0))
         return GANG_ENOFIT;
-    r = gang_request_new(s->cluster, &spec, &q, NULL);
+    r = gang_request_new(s->cluster, &spec, &request, NULL);
     if (r != GANG_OK)
         return GANG_ENOMEM;
-    r = gang_alloc_adopt(s->worker, q, &place, 1, &c->held, NULL);
-    gang_request_free(q);
+    r = gang_alloc_adopt(s->worker, request, &place, 1, &c->held, NULL);
+    gang_request_free(request);
     return r == GANG_OK || r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 

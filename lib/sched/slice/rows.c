@@ -132,11 +132,11 @@ static gang_result show_row(gang_sched *s, const struct gang__matrix *m, uint32_
 }
 
 /* The least millicores that the gang needs. */
-static int64_t least_cpu(const gang_request *q)
+static int64_t least_cpu(const gang_request *request)
 {
     int64_t sum = 0;
-    for (uint32_t group = 0; group < q->group_count; group++)
-        sum += q->group[group].min * (int64_t)q->group[group].cpu;
+    for (uint32_t group = 0; group < request->group_count; group++)
+        sum += request->group[group].min * (int64_t)request->group[group].cpu;
     return sum;
 }
 
@@ -152,10 +152,10 @@ static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct g
                            uint32_t row, bool all)
 {
     struct gang__matrix *m = x->matrix;
-    gang_request *q = gang__gang_request(g);
-    gang_result r = suffices(m, row, least_cpu(q)) ? show_row(s, m, row, all) : GANG_ENOFIT;
+    gang_request *request = gang__gang_request(g);
+    gang_result r = suffices(m, row, least_cpu(request)) ? show_row(s, m, row, all) : GANG_ENOFIT;
     if (r == GANG_OK)
-        r = gang__timeshare_alloc(s->worker, s->scratch, q, m->lent, &x->alloc);
+        r = gang__timeshare_alloc(s->worker, s->scratch, request, m->lent, &x->alloc);
     if (r != GANG_OK)
         return r;
     r = gang__uses_collect(s, x, 0);

@@ -26,9 +26,10 @@ struct piece {
     uint64_t gpus; /* whole devices */
 };
 
-static void add_need(const struct gang_placement *p, const gang_request *q, struct piece *need)
+static void add_need(const struct gang_placement *p, const gang_request *request,
+                     struct piece *need)
 {
-    const struct gang__group *g = &q->group[p->group];
+    const struct gang__group *g = &request->group[p->group];
     need->cpu += (int64_t)g->cpu;
     need->memory += (int64_t)g->pages * GANG_PAGE_BYTES;
     if (g->share == 1000 && !g->profile)
@@ -53,18 +54,18 @@ static bool hold_piece(gang_sched *s, struct gang__handover *handover, gang_node
     if (g.cpu_milli == 0 && g.memory_bytes == 0 && gpus == 0)
         return true;
     struct gang_placement place = GANG_PLACEMENT_INIT;
-    gang_request *q;
+    gang_request *request;
     place.node = node;
     place.gpus = gpus;
     place.any_devices = gpus == 0;
     if (!gang__grow(&s->mem, (void **)&handover->holds, &handover->hold_cap,
                     handover->hold_count + 1, sizeof(*handover->holds)) ||
-        gang_request_new(s->cluster, &spec, &q, NULL) != GANG_OK)
+        gang_request_new(s->cluster, &spec, &request, NULL) != GANG_OK)
         return false;
-    if (gang_alloc_adopt(s->worker, q, &place, 1, &handover->holds[handover->hold_count], NULL) ==
-        GANG_OK)
+    if (gang_alloc_adopt(s->worker, request, &place, 1, &handover->holds[handover->hold_count],
+                         NULL) == GANG_OK)
         handover->hold_count++;
-    gang_request_free(q);
+    gang_request_free(request);
     return true;
 }
 
@@ -80,7 +81,7 @@ void gang__handover_release_holds(gang_sched *s, struct gang__handover *handover
 static void hold(gang_sched *s, struct gang__handover *handover, const struct gang__gang *g,
                  const struct gang_placement *places, int64_t place_count)
 {
-    const gang_request *q = gang__gang_request(g);
+    const gang_request *request = gang__gang_request(g);
     size_t count = (size_t)place_count;
     if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, count, sizeof(*s->numbers))) {
         s->no_memory = true;
@@ -93,7 +94,7 @@ static void hold(gang_sched *s, struct gang__handover *handover, const struct ga
         gang_node_id node = places[(uint32_t)s->numbers[i]].node;
         struct piece need = {0, 0, 0};
         for (; i < count && places[(uint32_t)s->numbers[i]].node == node; i++)
-            add_need(&places[(uint32_t)s->numbers[i]], q, &need);
+            add_need(&places[(uint32_t)s->numbers[i]], request, &need);
         if (!hold_piece(s, handover, node, need))
             s->no_memory = true;
     }

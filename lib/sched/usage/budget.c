@@ -216,7 +216,7 @@ int64_t gang__budget_amount(const struct gang__gang *g, int32_t kind)
 {
     const struct gang__request_class *class = g->request_class;
     int64_t amount = 0;
-    for (uint32_t group = 0; group < class->q->group_count; group++)
+    for (uint32_t group = 0; group < class->request->group_count; group++)
         for (uint32_t i = 0; i < class->group[group].count; i++) {
             const struct gang__take *take = &class->take[class->group[group].from + i];
             amount += take->dim == (uint32_t)kind ? take->amount * g->has[group] : 0;

@@ -28,7 +28,7 @@ uint32_t gang__takes_sum(const gang_sched *s, const struct gang__request_class *
 {
     int64_t sum[GANG__DIMS] = {0};
     uint32_t n = 0;
-    for (uint32_t group = 0; group < request_class->q->group_count; group++) {
+    for (uint32_t group = 0; group < request_class->request->group_count; group++) {
         const struct gang__take *t = request_class->take + request_class->group[group].from;
         for (uint32_t i = 0; i < request_class->group[group].count; i++)
             sum[t[i].dim] += t[i].amount * tasks[group];
@@ -41,19 +41,19 @@ uint32_t gang__takes_sum(const gang_sched *s, const struct gang__request_class *
 
 /* ---- the least and the most ------------------------------------------------------------------ */
 
-static bool is_inside(const gang_request *q, uint32_t group, int32_t set)
+static bool is_inside(const gang_request *request, uint32_t group, int32_t set)
 {
-    int32_t at = q->group[group].set;
+    int32_t at = request->group[group].set;
     while (at >= 0 && at != set)
-        at = q->set[at].parent;
+        at = request->set[at].parent;
     return at == set;
 }
 
-static int64_t tasks_inside(const gang_request *q, const int64_t *tasks, int32_t set)
+static int64_t tasks_inside(const gang_request *request, const int64_t *tasks, int32_t set)
 {
     int64_t sum = 0;
-    for (uint32_t group = 0; group < q->group_count; group++)
-        sum += is_inside(q, group, set) ? tasks[group] : 0;
+    for (uint32_t group = 0; group < request->group_count; group++)
+        sum += is_inside(request, group, set) ? tasks[group] : 0;
     return sum;
 }
 
@@ -72,7 +72,7 @@ static int64_t cost_of(const struct cost *c, uint32_t group)
     const struct gang__take *t = request_class->take + request_class->group[group].from;
     int64_t sum = 0;
     if (c->dim == GPUS)
-        return gang__gpu_least(c->s, &request_class->q->group[group]);
+        return gang__gpu_least(c->s, &request_class->request->group[group]);
     for (uint32_t i = 0; i < request_class->group[group].count; i++)
         sum += t[i].dim == c->dim ? t[i].amount : 0;
     return sum;
@@ -82,22 +82,22 @@ static int64_t cost_of(const struct cost *c, uint32_t group)
  * cheapest first. */
 static void reach_minimum(const struct cost *c, int32_t set, int64_t min, int64_t *tasks)
 {
-    const gang_request *q = c->request_class->q;
-    int64_t missing = min - tasks_inside(q, tasks, set);
+    const gang_request *request = c->request_class->request;
+    int64_t missing = min - tasks_inside(request, tasks, set);
     while (missing > 0) {
-        uint32_t best = q->group_count;
+        uint32_t best = request->group_count;
         int64_t least = 0;
-        for (uint32_t group = 0; group < q->group_count; group++) {
+        for (uint32_t group = 0; group < request->group_count; group++) {
             int64_t cost = c->most ? -cost_of(c, group) : cost_of(c, group);
-            if (tasks[group] < q->group[group].count && is_inside(q, group, set) &&
-                (best == q->group_count || cost < least)) {
+            if (tasks[group] < request->group[group].count && is_inside(request, group, set) &&
+                (best == request->group_count || cost < least)) {
                 best = group;
                 least = cost;
             }
         }
-        if (best == q->group_count)
+        if (best == request->group_count)
             return;
-        int64_t more = gang__min(missing, q->group[best].count - tasks[best]);
+        int64_t more = gang__min(missing, request->group[best].count - tasks[best]);
         tasks[best] += more;
         missing -= more;
     }
@@ -107,14 +107,14 @@ static void reach_minimum(const struct cost *c, int32_t set, int64_t min, int64_
  * sum is least if each, from the innermost outwards, is reached by the cheapest tasks left. */
 static int64_t extreme(const struct cost *c, int64_t *tasks)
 {
-    const gang_request *q = c->request_class->q;
+    const gang_request *request = c->request_class->request;
     int64_t sum = 0;
-    for (uint32_t group = 0; group < q->group_count; group++)
-        tasks[group] = q->group[group].min;
-    for (uint32_t i = q->group_set_count; i-- > 0;) /* a parent comes before its sets */
-        reach_minimum(c, (int32_t)i, q->set[i].min, tasks);
-    reach_minimum(c, GANG__NO_SET, q->min, tasks);
-    for (uint32_t group = 0; group < q->group_count; group++)
+    for (uint32_t group = 0; group < request->group_count; group++)
+        tasks[group] = request->group[group].min;
+    for (uint32_t i = request->group_set_count; i-- > 0;) /* a parent comes before its sets */
+        reach_minimum(c, (int32_t)i, request->set[i].min, tasks);
+    reach_minimum(c, GANG__NO_SET, request->min, tasks);
+    for (uint32_t group = 0; group < request->group_count; group++)
         sum += tasks[group] * cost_of(c, group);
     return sum;
 }
@@ -122,28 +122,28 @@ static int64_t extreme(const struct cost *c, int64_t *tasks)
 /* ---- one choice after the other -------------------------------------------------------------- */
 
 /* The groups in the order in which they give tasks. */
-static uint32_t group_at(const gang_request *q, uint32_t i)
+static uint32_t group_at(const gang_request *request, uint32_t i)
 {
-    return q->by_size[q->group_count - 1 - i];
+    return request->by_size[request->group_count - 1 - i];
 }
 
-static bool meets_sets(const gang_request *q, const int64_t *tasks)
+static bool meets_sets(const gang_request *request, const int64_t *tasks)
 {
     bool met = true;
-    for (uint32_t i = 0; met && i < q->group_set_count; i++)
-        met = tasks_inside(q, tasks, (int32_t)i) >= q->set[i].min;
+    for (uint32_t i = 0; met && i < request->group_set_count; i++)
+        met = tasks_inside(request, tasks, (int32_t)i) >= request->set[i].min;
     return met;
 }
 
 /* The groups from the i-th on share `left` tasks beyond their minima, in whole subgroups. Returns
  * how many tasks none of them takes. */
-static int64_t share_out(const gang_request *q, uint32_t i, int64_t left, int64_t *tasks)
+static int64_t share_out(const gang_request *request, uint32_t i, int64_t left, int64_t *tasks)
 {
-    for (; i < q->group_count; i++) {
-        const struct gang__group *g = &q->group[group_at(q, i)];
+    for (; i < request->group_count; i++) {
+        const struct gang__group *g = &request->group[group_at(request, i)];
         int64_t step = g->subgroup_size ? g->subgroup_size : 1;
         int64_t more = gang__min(left, g->count - g->min) / step * step;
-        tasks[group_at(q, i)] = g->min + more;
+        tasks[group_at(request, i)] = g->min + more;
         left -= more;
     }
     return left;
@@ -151,15 +151,15 @@ static int64_t share_out(const gang_request *q, uint32_t i, int64_t left, int64_
 
 /* The next way to share out the tasks, in falling lexical order, whether or not it is a choice.
  * *left: tasks that no group takes. False: there is none. */
-static bool step(const gang_request *q, int64_t *tasks, int64_t *left)
+static bool step(const gang_request *request, int64_t *tasks, int64_t *left)
 {
     int64_t behind = 0, capacity = 0; /* of the groups behind: more than minima; taken, at most */
-    for (uint32_t i = q->group_count; i-- > 0;) {
-        const struct gang__group *g = &q->group[group_at(q, i)];
-        int64_t one = g->subgroup_size ? g->subgroup_size : 1, *has = &tasks[group_at(q, i)];
+    for (uint32_t i = request->group_count; i-- > 0;) {
+        const struct gang__group *g = &request->group[group_at(request, i)];
+        int64_t one = g->subgroup_size ? g->subgroup_size : 1, *has = &tasks[group_at(request, i)];
         if (*has > g->min && *left + behind + one <= capacity) {
             *has -= one;
-            *left = share_out(q, i + 1, *left + behind + one, tasks);
+            *left = share_out(request, i + 1, *left + behind + one, tasks);
             return true;
         }
         behind += *has - g->min;
@@ -169,33 +169,33 @@ static bool step(const gang_request *q, int64_t *tasks, int64_t *left)
 }
 
 /* The tasks that no group takes, of all that the minimum asks for. */
-static int64_t tasks_left(const gang_request *q, const int64_t *tasks)
+static int64_t tasks_left(const gang_request *request, const int64_t *tasks)
 {
-    return q->min - tasks_inside(q, tasks, GANG__NO_SET);
+    return request->min - tasks_inside(request, tasks, GANG__NO_SET);
 }
 
 /* Step to the next choice; `begun`: after the one in `tasks`. False: there is none. */
-static bool next_choice(const gang_request *q, int64_t *tasks, bool begun)
+static bool next_choice(const gang_request *request, int64_t *tasks, bool begun)
 {
     int64_t left = 0;
     if (!begun) {
-        for (uint32_t group = 0; group < q->group_count; group++)
-            left += q->group[group].min;
-        left = share_out(q, 0, q->min - left, tasks);
-        if (left == 0 && meets_sets(q, tasks))
+        for (uint32_t group = 0; group < request->group_count; group++)
+            left += request->group[group].min;
+        left = share_out(request, 0, request->min - left, tasks);
+        if (left == 0 && meets_sets(request, tasks))
             return true;
     }
-    left = tasks_left(q, tasks);
-    for (int steps = 0; steps < MAX_COUNTED && step(q, tasks, &left); steps++)
-        if (left == 0 && meets_sets(q, tasks))
+    left = tasks_left(request, tasks);
+    for (int steps = 0; steps < MAX_COUNTED && step(request, tasks, &left); steps++)
+        if (left == 0 && meets_sets(request, tasks))
             return true;
     return false;
 }
 
-static uint32_t count_choices(const gang_request *q, int64_t *tasks)
+static uint32_t count_choices(const gang_request *request, int64_t *tasks)
 {
     uint32_t count = 0;
-    while (count < MAX_COUNTED && next_choice(q, tasks, count > 0))
+    while (count < MAX_COUNTED && next_choice(request, tasks, count > 0))
         count++;
     return count;
 }
@@ -210,7 +210,7 @@ static const struct gang__choice *enter(const gang_sched *s, struct gang__reques
 bool gang__choice_first(const gang_sched *s, struct gang__gang *g)
 {
     struct gang__request_class *class = g->request_class;
-    bool some = next_choice(class->q, class->choice.tasks, false);
+    bool some = next_choice(class->request, class->choice.tasks, false);
     g->choice = some ? enter(s, class) : NULL;
     return some;
 }
@@ -220,7 +220,7 @@ bool gang__choice_next(const gang_sched *s, struct gang__gang *g)
     struct gang__request_class *class = g->request_class;
     bool some = true;
     for (uint32_t i = 0; some && i < class->choice_stride; i++)
-        some = next_choice(class->q, class->choice.tasks, true);
+        some = next_choice(class->request, class->choice.tasks, true);
     g->choice = some ? enter(s, class) : NULL;
     return some;
 }
@@ -231,7 +231,7 @@ void gang__choice_of_places(const gang_sched *s, struct gang__gang *g,
     struct gang__request_class *class = g->request_class;
     if (class->even)
         return;
-    memset(class->choice.tasks, 0, class->q->group_count * sizeof(*class->choice.tasks));
+    memset(class->choice.tasks, 0, class->request->group_count * sizeof(*class->choice.tasks));
     for (int64_t i = 0; i < count; i++)
         class->choice.tasks[places[i].group]++;
     g->choice = enter(s, class);
@@ -241,7 +241,7 @@ void gang__choice_of_places(const gang_sched *s, struct gang__gang *g,
 
 void gang__choices_refresh(const gang_sched *s, struct gang__request_class *class)
 {
-    const gang_request *q = class->q;
+    const gang_request *request = class->request;
     struct cost c = {s, class, 0, false};
     int64_t *tasks = class->choice.tasks;
     class->gang_take_count = class->most_take_count = 0;
@@ -260,8 +260,8 @@ void gang__choices_refresh(const gang_sched *s, struct gang__request_class *clas
     c.dim = GPUS;
     c.most = false;
     class->gang_gpu = class->by_memory ? extreme(&c, tasks) : 0;
-    uint32_t count = count_choices(q, tasks);
+    uint32_t count = count_choices(request, tasks);
     class->choice_stride = (count + MAX_TRIED - 1) / MAX_TRIED;
-    if (count > 0 && next_choice(q, tasks, false))
-        memcpy(class->gang_tasks, tasks, q->group_count * sizeof(*tasks));
+    if (count > 0 && next_choice(request, tasks, false))
+        memcpy(class->gang_tasks, tasks, request->group_count * sizeof(*tasks));
 }

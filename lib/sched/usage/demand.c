@@ -89,11 +89,12 @@ static bool is_above_guarantee(const gang_sched *s, const struct gang__wait_clas
 
 void gang__demand_count(const struct gang__gang *g, int64_t sign)
 {
-    const gang_request *q = gang__gang_request(g);
+    const gang_request *request = gang__gang_request(g);
     struct gang__bounded_class *bounded = &g->order.wait_class->bounded;
     int64_t left = g->demands ? gang__gang_lacks_all(g) : 0;
-    for (uint32_t group = 0; group < q->group_count && left > 0; group++) {
-        int64_t lacks = gang__min(q->group[group].count - g->has[group] - g->done[group], left);
+    for (uint32_t group = 0; group < request->group_count && left > 0; group++) {
+        int64_t lacks =
+            gang__min(request->group[group].count - g->has[group] - g->done[group], left);
         lacks = gang__max(lacks, 0);
         left -= lacks;
         bounded->lacks[group] += sign * lacks;
@@ -118,7 +119,7 @@ static void enter(gang_sched *s, struct gang__wait_class *class)
 
 void gang__demand_leave(gang_sched *s, struct gang__wait_class *class)
 {
-    uint32_t groups = class->request_class->q->group_count;
+    uint32_t groups = class->request_class->request->group_count;
     if (!class->bounded.at)
         return;
     *class->bounded.at = class->bounded.next;
@@ -178,7 +179,7 @@ static void add_class(const gang_sched *s, const struct gang__wait_class *class,
 {
     const struct gang__request_class *request_class = class->request_class;
     bool out = class->bounded.never || everywhere(s, class, is_above_guarantee);
-    for (uint32_t group = 0; group < request_class->q->group_count; group++) {
+    for (uint32_t group = 0; group < request_class->request->group_count; group++) {
         const struct gang__take *take = request_class->take + request_class->group[group].from;
         for (uint32_t i = 0; i < request_class->group[group].count; i++)
             if (out)

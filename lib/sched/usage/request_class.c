@@ -26,9 +26,9 @@ static bool add_take(gang_sched *s, struct gang__request_class *request_class, u
 static bool names_partition(const struct gang__request_class *class, uint32_t group,
                             const struct gang__partition *p)
 {
-    bool named = class->q->group[group].partition == p;
+    bool named = class->request->group[group].partition == p;
     for (uint32_t i = 0; i < class->partition_count && !named; i++)
-        named = class->partition[i]->q->group[group].partition == p;
+        named = class->partition[i]->request->group[group].partition == p;
     return named;
 }
 
@@ -71,7 +71,7 @@ int64_t gang__gpu_least(const gang_sched *s, const struct gang__group *g)
 
 static bool take_of_group(gang_sched *s, struct gang__request_class *request_class, uint32_t group)
 {
-    const struct gang__group *g = &request_class->q->group[group];
+    const struct gang__group *g = &request_class->request->group[group];
     int64_t gpu = gpus_of(s, g, true), pages = (int64_t)g->pages, cpu = (int64_t)g->cpu;
     request_class->group[group].from = request_class->take_count;
     bool ok = add_amount(s, request_class, group, GANG_KIND_CPU, cpu) &&
@@ -97,46 +97,47 @@ static bool take_of_group(gang_sched *s, struct gang__request_class *request_cla
  * groups give the rest of the request's minimum. Not exact: others may give it, see choices.c. */
 static void set_gang_tasks(struct gang__request_class *request_class)
 {
-    const gang_request *q = request_class->q;
+    const gang_request *request = request_class->request;
     int64_t sum = 0;
-    for (uint32_t group = 0; group < q->group_count; group++)
-        sum += request_class->gang_tasks[group] = q->group[group].min;
-    request_class->exact = sum >= q->min;
-    for (uint32_t group = 0; group < q->group_count && sum < q->min; group++) {
-        int64_t more = q->group[group].count - request_class->gang_tasks[group];
-        more = more < q->min - sum ? more : q->min - sum;
+    for (uint32_t group = 0; group < request->group_count; group++)
+        sum += request_class->gang_tasks[group] = request->group[group].min;
+    request_class->exact = sum >= request->min;
+    for (uint32_t group = 0; group < request->group_count && sum < request->min; group++) {
+        int64_t more = request->group[group].count - request_class->gang_tasks[group];
+        more = more < request->min - sum ? more : request->min - sum;
         request_class->gang_tasks[group] += more;
         sum += more;
     }
     /* A set with a minimum of its own is met by tasks that are not known before placing. */
-    for (uint32_t i = 0; i < q->group_set_count; i++)
-        request_class->exact = request_class->exact && q->set[i].min <= q->set[i].inside;
-    request_class->exact = request_class->exact || q->group_count == 1;
+    for (uint32_t i = 0; i < request->group_set_count; i++)
+        request_class->exact =
+            request_class->exact && request->set[i].min <= request->set[i].inside;
+    request_class->exact = request_class->exact || request->group_count == 1;
 }
 
 /* Every placement takes the same. */
 static void set_exact_take(const gang_sched *s, struct gang__request_class *request_class)
 {
-    const gang_request *q = request_class->q;
+    const gang_request *request = request_class->request;
     request_class->even = true;
     request_class->gang_take_count =
         gang__takes_sum(s, request_class, request_class->gang_tasks, request_class->gang_take);
     request_class->gang_gpu = 0;
-    for (uint32_t group = 0; request_class->by_memory && group < q->group_count; group++)
+    for (uint32_t group = 0; request_class->by_memory && group < request->group_count; group++)
         request_class->gang_gpu +=
-            request_class->gang_tasks[group] * gpus_of(s, &q->group[group], false);
+            request_class->gang_tasks[group] * gpus_of(s, &request->group[group], false);
 }
 
 bool gang__request_class_refresh(gang_sched *s, struct gang__request_class *request_class)
 {
-    const gang_request *q = request_class->q;
+    const gang_request *request = request_class->request;
     if (request_class->config_of == s->config_count)
         return true;
     for (uint32_t i = 0; i < request_class->partition_count; i++)
         if (!gang__request_class_refresh(s, request_class->partition[i]))
             return false;
     request_class->take_count = 0;
-    for (uint32_t group = 0; group < q->group_count; group++)
+    for (uint32_t group = 0; group < request->group_count; group++)
         if (!take_of_group(s, request_class, group))
             return false;
     set_gang_tasks(request_class);
@@ -223,12 +224,13 @@ struct gang__request_class *gang__request_class_ref(gang_sched *s, struct gang__
         gang__request_text_unref(&s->mem, text);
         return request_class;
     }
-    request_class = new_class(s, text->q->group_count);
+    request_class = new_class(s, text->request->group_count);
     if (!request_class)
         return NULL;
-    request_class->q = text->q;
-    for (size_t group = 0; group < text->q->group_count; group++)
-        request_class->by_memory = request_class->by_memory || is_by_memory(&text->q->group[group]);
+    request_class->request = text->request;
+    for (size_t group = 0; group < text->request->group_count; group++)
+        request_class->by_memory =
+            request_class->by_memory || is_by_memory(&text->request->group[group]);
     if (!ref_partitions(s, request_class, text) ||
         (request_class->by_memory && !gang__gpu_memory_begin(s)) ||
         !gang__request_class_refresh(s, request_class) ||

@@ -209,13 +209,13 @@ void gang__request_key_free(struct gang__request_key *key)
 /* ---- request texts --------------------------------------------------------------------------- */
 
 struct gang__request_text *gang__request_text_new(const struct gang__request_key *key,
-                                                  gang_request *q)
+                                                  gang_request *request)
 {
     struct gang__request_text *text =
         key->failed ? NULL : gang__alloc(key->mem, sizeof(*text) + key->used);
     if (!text)
         return NULL;
-    text->q = q;
+    text->request = request;
     text->partition = NULL;
     text->partition_count = 0;
     text->hash = key->hash;
@@ -226,13 +226,13 @@ struct gang__request_text *gang__request_text_new(const struct gang__request_key
 }
 
 struct gang__request_text *gang__request_text_partitioned(const struct gang__request_key *key,
-                                                          gang_request *q,
+                                                          gang_request *request,
                                                           struct gang__request_text *const *of,
                                                           size_t count)
 {
     struct gang__request_text **list =
         gang__zalloc(key->mem, count, sizeof(struct gang__request_text *));
-    struct gang__request_text *text = list ? gang__request_text_new(key, q) : NULL;
+    struct gang__request_text *text = list ? gang__request_text_new(key, request) : NULL;
     if (!text) {
         gang__release(key->mem, list);
         return NULL;
@@ -257,6 +257,6 @@ void gang__request_text_unref(const struct gang_mem *mem, struct gang__request_t
     for (uint32_t i = 0; i < text->partition_count; i++)
         gang__request_text_unref(mem, text->partition[i]);
     gang__release(mem, text->partition);
-    gang_request_free(text->q);
+    gang_request_free(text->request);
     gang__release(mem, text);
 }

@@ -19,10 +19,10 @@ int64_t gang__gang_lacks_all(const struct gang__gang *g)
 /* The total that the gang lacks counts for the first groups first. */
 int64_t gang__gang_lacks(const struct gang__gang *gang, uint32_t group)
 {
-    const gang_request *q = gang__gang_request(gang);
+    const gang_request *request = gang__gang_request(gang);
     int64_t left = gang__gang_lacks_all(gang);
     for (uint32_t g = 0; g <= group; g++) {
-        int64_t lacks = q->group[g].count - gang->has[g] - gang->done[g];
+        int64_t lacks = request->group[g].count - gang->has[g] - gang->done[g];
         lacks = lacks < left ? lacks : left;
         if (g == group)
             return lacks > 0 ? lacks : 0;
@@ -35,11 +35,11 @@ int64_t gang__gang_lacks(const struct gang__gang *gang, uint32_t group)
  * others. */
 bool gang__gang_is_steady(const struct gang__gang *g)
 {
-    const gang_request *q = gang__gang_request(g);
+    const gang_request *request = gang__gang_request(g);
     int64_t count = 0;
-    for (uint32_t group = 0; group < q->group_count; group++)
-        count += q->group[group].count;
-    return q->group_count == 1 || count == g->target;
+    for (uint32_t group = 0; group < request->group_count; group++)
+        count += request->group[group].count;
+    return request->group_count == 1 || count == g->target;
 }
 
 int64_t gang__gang_ended_for_min(const struct gang__gang *g, uint32_t group)
@@ -57,11 +57,11 @@ static int64_t fixed_of_group(const struct gang__gang *g, uint32_t group)
 
 int64_t gang__gang_fixed_rest(const struct gang__gang *g)
 {
-    const gang_request *q = gang__gang_request(g);
-    int64_t rest = q->min;
+    const gang_request *request = gang__gang_request(g);
+    int64_t rest = request->min;
     if (g->job->preemptible != GANG_SEMI_PREEMPTIBLE)
         return 0;
-    for (uint32_t group = 0; group < q->group_count; group++)
+    for (uint32_t group = 0; group < request->group_count; group++)
         rest -= gang__gang_ended_for_min(g, group) + fixed_of_group(g, group);
     return rest > 0 ? rest : 0;
 }
@@ -150,7 +150,7 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
 {
     struct gang__queue_state *leaf = g->job->leaf;
     const struct gang__request_class *request_class = g->request_class;
-    const gang_request *q = request_class->q;
+    const gang_request *request = request_class->request;
     int64_t rest = gang__gang_fixed_rest(g), left = g->demands ? gang__gang_lacks_all(g) : 0;
     struct gang__user *user = g->job->leaf_user;
     gang__wake_queue(s, leaf);
@@ -164,9 +164,9 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
         return;
     if (leaf->q->budgeted)
         gang__budget_count(s, g, sign);
-    for (uint32_t group = 0; group < q->group_count; group++) {
+    for (uint32_t group = 0; group < request->group_count; group++) {
         int64_t kept = gang__gang_fixed(g, group, &rest);
-        int64_t lacks = q->group[group].count - g->has[group] - g->done[group];
+        int64_t lacks = request->group[group].count - g->has[group] - g->done[group];
         lacks = lacks < left ? lacks : left;
         lacks = lacks > 0 ? lacks : 0;
         left -= lacks;
@@ -306,9 +306,9 @@ const struct gang__take *gang__gang_next_demand(const struct gang__gang *g, uint
 {
     if (g->alloc == GANG_ID_NONE)
         return gang__gang_takes(g, count);
-    const gang_request *q = gang__gang_request(g);
+    const gang_request *request = gang__gang_request(g);
     uint32_t group = 0;
-    while (group + 1 < q->group_count && gang__gang_lacks(g, group) == 0)
+    while (group + 1 < request->group_count && gang__gang_lacks(g, group) == 0)
         group++;
     return gang__request_class_takes(g->request_class, (int32_t)group, count);
 }

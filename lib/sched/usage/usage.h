@@ -22,11 +22,11 @@ void gang__request_key_free(struct gang__request_key *key);
 
 /* Takes over the reference to the request. NULL: out of memory; the caller keeps it. Any thread. */
 struct gang__request_text *gang__request_text_new(const struct gang__request_key *key,
-                                                  gang_request *q);
+                                                  gang_request *request);
 /* The same with several partitions: `of` is the text for each, and the references to these are
  * taken over, too. */
 struct gang__request_text *gang__request_text_partitioned(const struct gang__request_key *key,
-                                                          gang_request *q,
+                                                          gang_request *request,
                                                           struct gang__request_text *const *of,
                                                           size_t count);
 struct gang__request_text *gang__request_text_ref(struct gang__request_text *text);

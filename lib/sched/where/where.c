@@ -207,13 +207,13 @@ gang_result gang__where_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id
     struct gang__where w = {.s = s, .g = g, .on = s->scratch};
     *why = GANG_WAIT_CAPACITY;
     if (!gang__where_needs_snapshot(&w))
-        return gang_alloc(s->worker, g->request_class->q, id, NULL);
+        return gang_alloc(s->worker, g->request_class->request, id, NULL);
     *why = gang__where_why(&w);
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return GANG_ENOMEM;
     gang_result r = gang__where_place(&w, &s->placement);
     if (r == GANG_OK)
-        r = gang_alloc_adopt(s->worker, g->request_class->q, s->placement.place,
+        r = gang_alloc_adopt(s->worker, g->request_class->request, s->placement.place,
                              (int64_t)s->placement.count, id, NULL);
     return r;
 }
@@ -226,7 +226,8 @@ gang_result gang__where_resume(gang_sched *s, struct gang__gang *g, gang_alloc_i
         return GANG_ENOFIT;
     gang_result r = gang__places_up(s, g->places, g->place_count);
     if (r == GANG_OK)
-        r = gang_alloc_adopt(s->worker, g->request_class->q, g->places, g->place_count, id, NULL);
+        r = gang_alloc_adopt(s->worker, g->request_class->request, g->places, g->place_count, id,
+                             NULL);
     bool later = r == GANG_ENOFIT || r == GANG_ENOMEM || r == GANG_EBUSY;
     return r == GANG_OK || later ? r : GANG_ESTALE;
 }
