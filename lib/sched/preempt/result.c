@@ -113,7 +113,8 @@ static bool guarantees_hold(struct gang__preemption *p)
         return true; /* mostly, and there may be many victims */
     for (size_t i = v->count; ok && i-- > 0;) {
         const struct gang__victim *x = &v->list[i];
-        if (!is_lost(x) || x->g->job->leaf == p->taker->job->leaf)
+        if (!is_lost(x) || x->g->job->leaf == p->taker->job->leaf ||
+            (!x->whole && x->g->victim.tentative)) /* its gang is lost, too: it is not back alone */
             continue;
         gang__victim_put_back(p, x);
         if (gang__preempt_breaks_guarantee(p, x->g))
