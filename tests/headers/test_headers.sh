@@ -67,6 +67,7 @@ if [[ -z $duplicates ]]; then echo "ok file_names_are_unique"; else
 fi
 
 # clang-format breaks code, but no comment.
+# shellcheck disable=SC2016
 wide=$(find include lib tests bench examples -name '*.[ch]' -print0 |
     xargs -0 awk 'length($0) > 100 && /^ *\*|\/\*/ {
         print FILENAME ":" FNR ": " length($0) " columns"}')

@@ -237,7 +237,7 @@ static bool borrows(const struct gang__gang *g, uint32_t i)
 static bool try_each(struct tries *t, gang_alloc_id *id)
 {
     bool last = t->g->job->leaf->q->borrow_last;
-    for (int pass = 0; pass <= last; pass++)
+    for (int pass = 0; pass < 1 + last; pass++)
         for (uint32_t i = 0; i < t->g->waits_as->partition_count; i++)
             if ((!last || borrows(t->g, i) == (pass > 0)) && try_in(t, i, id))
                 return true;

@@ -5,7 +5,7 @@
  * While tasks are missing, job_states.c lets no gang of the job wait in an order, so nothing counts
  * of it. If all come, the job goes on as it was submitted. If it goes on with fewer, each gang gets
  * the request class of its request with the counts that have come. */
-#include "core/nodes/partition.h"
+#include "core/nodes/nodes.h"
 #include "place/request/request.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/order/order.h"
