@@ -948,9 +948,10 @@ enum {
 
 /** Why no gang is moved for a job (gang_sched_opts.max_moves). */
 enum {
-    GANG_MOVES_TRIED = 0,   /**< moves were tried; without GANG_PREEMPTION_NEXT none helps */
-    GANG_MOVES_OFF = 1,     /**< max_moves is -1 */
-    GANG_MOVES_PLANNED = 2, /**< it has a planned start */
+    GANG_MOVES_TRIED = 0, /**< moves were tried; without GANG_PREEMPTION_NEXT none helps */
+    GANG_MOVES_OFF = 1,   /**< max_moves is -1 */
+    /** it has a planned start, or it shares nodes in time and other jobs have planned starts */
+    GANG_MOVES_PLANNED = 2,
     GANG_MOVES_AMOUNTS = 3, /**< less is free in all than it requests */
     GANG_MOVES_LIMIT = 4    /**< a limit or guarantee of its queues, or lending, stops it */
 };

@@ -611,7 +611,8 @@ static void let_slice(int32_t backfill, int64_t depth)
     q[0].name = "q";
     q[0].backfill = backfill;
     q[0].plan_depth = depth;
-    q[0].reclaim = GANG_PREEMPT_NEVER; /* room that is made for one is taken from plans of others */
+    /* what a queue reclaims is taken from the plans of others */
+    q[0].reclaim = q[1].reclaim = GANG_PREEMPT_NEVER;
     q[1].name = "turns";
     q[1].quantum_ns = 10 * SECOND;
     host_queues(&h, q, 2);

@@ -204,7 +204,8 @@ int32_t gang__preempt_moves_bar(const struct gang__preemption *p)
 {
     if (p->s->opts.max_moves <= 0)
         return GANG_MOVES_OFF;
-    if (p->taker->calendar.plan != 0) /* it has its time, and the others have theirs */
+    if (p->taker->calendar.plan != 0 || /* it has its time, and the others have theirs */
+        (gang__slice_concerns(p->taker) && gang__calendar_has_plans(p->s)))
         return GANG_MOVES_PLANNED;
     if (!gang__preempt_amounts_suffice(p))
         return GANG_MOVES_AMOUNTS;
