@@ -385,7 +385,7 @@ struct gang_queue_spec {
      *  for so long since it had its turn and found no capacity. Jobs that have not had their turn
      *  are not bypassed, so a long queue of like jobs keeps its order. A job with a planned start
      *  (`backfill`) is not delayed, and becomes starved only if it did not start then. Two things
-     *  are milder than with max_wait_ns, since nobody asked for the bound:
+     *  are milder than with max_wait_ns, because the bound is a default:
      *   - with GANG_ORDER_PRIORITY and _MULTIFACTOR jobs of higher priority still come first;
      *   - if the job would take its queue above its fair share, other queues that stay inside
      *     theirs, and reclaim, start jobs as before: they could take the capacity back.

@@ -274,7 +274,7 @@ void gang__preemption_write_texts(struct gang__preemption_answer *a)
     static const char *const moves[] = {
         [GANG_MOVES_TRIED] = "no moves of gangs make a place for it",
         [GANG_MOVES_OFF] = "moves are off",
-        [GANG_MOVES_PLANNED] = "no gang is moved for a job with a planned start, or past planned starts into a row",
+        [GANG_MOVES_PLANNED] = "no gang is moved: planned starts come first",
         [GANG_MOVES_AMOUNTS] = "moving gangs does not help: less is free in all than it requests",
         [GANG_MOVES_LIMIT] = "moving gangs does not help: its queues do not allow it to start",
     };
