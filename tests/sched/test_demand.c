@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Demand that counts for fair shares: that of jobs that could run if no other queue used
  * anything. */
-#include "sched/host.h"
+#include "sched/gpu_queues.h"
 
 static struct host h;
-static struct gang_queue_spec queue[4];
-static struct gang_quota quota[8];
-static size_t queues, quotas;
 
 /* Two nodes of four GPUs. */
 static void open_nodes(void)
@@ -18,27 +15,6 @@ static void open_nodes(void)
 static void close_nodes(void)
 {
     host_close(&h);
-}
-
-static const struct gang_quota *gpus(int64_t count)
-{
-    quota[quotas] = (struct gang_quota){"gpu", count * 1000, NULL, 0, 0};
-    return &quota[quotas++];
-}
-
-/* Guarantee and limit in GPUs; negative: none. */
-static void add_queue(const char *name, const char *parent, int64_t guarantee, int64_t limit)
-{
-    struct gang_queue_spec *q = &queue[queues++];
-    *q = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
-    q->name = name;
-    q->parent = parent;
-    q->guaranteed_count = guarantee >= 0;
-    q->limit_count = limit >= 0;
-    if (guarantee >= 0)
-        q->guaranteed = gpus(guarantee);
-    if (limit >= 0)
-        q->limit = gpus(limit);
 }
 
 static void set_queues(void)
@@ -70,10 +46,10 @@ static void check(const char *name, int64_t demand, int64_t share)
 
 START_TEST(a_gang_larger_than_a_limit_is_no_demand)
 {
-    add_queue("root", NULL, -1, 3);
-    add_queue("a", "root", -1, -1);
-    add_queue("b", NULL, -1, -1);
-    add_queue("c", NULL, -1, -1);
+    add_gpu_queue("root", NULL, -1, 3);
+    add_gpu_queue("a", "root", -1, -1);
+    add_gpu_queue("b", NULL, -1, -1);
+    add_gpu_queue("c", NULL, -1, -1);
     set_queues();
     gang_job_id never = submit("a", 2, 2, 2, GANG_PREEMPTIBLE);
     submit("b", 8, 1, 1, GANG_PREEMPTIBLE);
@@ -104,8 +80,8 @@ END_TEST
 START_TEST(the_least_of_unlike_groups_is_compared_with_the_limit)
 {
     struct gang_group_spec group[2] = {group_of(2, 100, 2000), group_of(2, 100, 1000)};
-    add_queue("a", NULL, -1, 3);
-    add_queue("b", NULL, -1, 3);
+    add_gpu_queue("a", NULL, -1, 3);
+    add_gpu_queue("b", NULL, -1, 3);
     set_queues();
     struct gang_job_spec job = host_job(group, 2);
     group[0].min = group[1].min = 0;
@@ -123,10 +99,10 @@ END_TEST
 
 START_TEST(a_limit_of_a_child_bounds_the_demand_of_its_parent)
 {
-    add_queue("root", NULL, -1, -1);
-    add_queue("a", "root", -1, 1);
-    add_queue("b", "root", -1, 2);
-    add_queue("c", NULL, -1, -1);
+    add_gpu_queue("root", NULL, -1, -1);
+    add_gpu_queue("a", "root", -1, 1);
+    add_gpu_queue("b", "root", -1, 2);
+    add_gpu_queue("c", NULL, -1, -1);
     set_queues();
     submit("a", 8, 1, 1, GANG_PREEMPTIBLE);
     submit("b", 8, 1, 1, GANG_PREEMPTIBLE);
@@ -141,8 +117,8 @@ END_TEST
 
 START_TEST(non_preemptible_work_above_the_guarantee_is_no_demand)
 {
-    add_queue("a", NULL, 3, -1);
-    add_queue("b", NULL, -1, -1);
+    add_gpu_queue("a", NULL, 3, -1);
+    add_gpu_queue("b", NULL, -1, -1);
     set_queues();
     submit("b", 8, 1, 1, GANG_PREEMPTIBLE);
     submit("a", 1, 1, 4, GANG_NOT_PREEMPTIBLE); /* never */
@@ -165,10 +141,10 @@ END_TEST
 
 START_TEST(non_preemptible_demand_counts_up_to_the_guarantee)
 {
-    add_queue("root", NULL, 4, -1);
-    add_queue("a", "root", 3, -1);
-    add_queue("b", "root", 1, -1);
-    add_queue("c", NULL, -1, -1);
+    add_gpu_queue("root", NULL, 4, -1);
+    add_gpu_queue("a", "root", 3, -1);
+    add_gpu_queue("b", "root", 1, -1);
+    add_gpu_queue("c", NULL, -1, -1);
     set_queues();
     submit("c", 8, 8, 1, GANG_NOT_PREEMPTIBLE); /* nothing is guaranteed there */
     gang_job_id elastic = submit("a", 8, 1, 1, GANG_NOT_PREEMPTIBLE);

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Non-preemptible work above a guarantee (gang_queue_spec.nonpreemptible): where it starts, what
  * others lose by it, whom it preempts, and which of its demand counts. */
-#include "sched/host.h"
+#include "sched/gpu_queues.h"
 
 static struct host h;
-static struct gang_queue_spec queue[4];
-static struct gang_quota quota[12];
-static size_t queues, quotas;
 
 /* Two nodes of four GPUs. */
 static void setup(void)
@@ -20,31 +17,16 @@ static void teardown(void)
     host_close(&h);
 }
 
-static const struct gang_quota *gpus(int64_t count)
-{
-    quota[quotas] = (struct gang_quota){"gpu", count * 1000, NULL, 0, 0};
-    return &quota[quotas++];
-}
-
 /* Guarantee and limit in GPUs (negative: none), and GANG_NONPREEMPTIBLE_*. */
 static struct gang_queue_spec *add_queue(const char *name, const char *parent, int64_t guarantee,
                                          int64_t limit, int32_t nonpreemptible)
 {
-    struct gang_queue_spec *q = &queue[queues++];
-    *q = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
-    q->name = name;
-    q->parent = parent;
-    q->guaranteed_count = guarantee >= 0;
-    q->limit_count = limit >= 0;
-    if (guarantee >= 0)
-        q->guaranteed = gpus(guarantee);
-    if (limit >= 0)
-        q->limit = gpus(limit);
+    struct gang_queue_spec *q = add_gpu_queue(name, parent, guarantee, limit);
     q->nonpreemptible = nonpreemptible;
     return q;
 }
 
-/* Sets the queues, and runs a job of `tasks` GPUs that is not preemptible. */
+/* A job of one GPU a task that is not preemptible. */
 static gang_job_id submit_fixed(const char *name, int64_t count, int64_t min)
 {
     struct gang_job_spec *job = host_spec(name, count, min, 0);
