@@ -239,6 +239,33 @@ START_TEST(a_gang_that_waits_for_a_node_closes_nothing)
 }
 END_TEST
 
+/* A planned start is a bound of its own: nothing more is closed for that gang. */
+START_TEST(a_starved_gang_that_gets_a_planned_start_closes_nothing)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(&h, 2, 4);
+    q.name = "q";
+    q.backfill = GANG_BACKFILL_EASY;
+    host_queues(&h, &q, 1);
+    gang_job_id endless = put("q", 5, 0), gang = put("q", 8, 0);
+    host_run(&h, HOUR);
+    struct gang_job_spec *brief = host_spec("q", 1, 1, 0);
+    brief->time_limit_ns = 50 * SECOND;
+    gang_job_id other = host_submit(&h, brief);
+    host_run(&h, 0);
+    test_assert(starved(gang) && !runs(other)); /* no plan: the running job has no limit */
+    MUST(gang_job_set_time_limit(h.s, endless, HOUR + 100 * SECOND));
+    host_run(&h, 0);
+    ck_assert_int_eq(host_job_info(&h, gang).planned_ns, HOUR + 100 * SECOND);
+    test_assert(!starved(gang) && runs(other));
+    MUST(gang_job_set_time_limit(h.s, endless, 0));
+    host_run(&h, 0);
+    host_run(&h, HOUR);
+    test_assert(starved(gang)); /* the plan fell, and the gang waits on */
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(what_the_host_holds_itself_counts)
 {
     struct gang_group_spec group = host_gpus(1, 1);
@@ -343,6 +370,7 @@ int main(void)
     tcase_add_test(t, a_queue_inside_its_share_passes_a_gang_beyond_its_own);
     tcase_add_test(t, a_queue_that_cannot_reclaim_does_not_pass);
     tcase_add_test(t, a_gang_that_waits_for_a_node_closes_nothing);
+    tcase_add_test(t, a_starved_gang_that_gets_a_planned_start_closes_nothing);
     tcase_add_test(t, what_the_host_holds_itself_counts);
     tcase_add_test(t, a_job_on_hold_does_not_become_starved);
     tcase_add_test(t, a_gang_that_starts_begins_anew);

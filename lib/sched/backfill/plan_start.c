@@ -111,6 +111,7 @@ gang_result gang__backfill_set_plan(gang_sched *s, struct gang__gang *g)
     leaf->calendar.planned = g;
     leaf->calendar.planned_count++;
     cal->planned++;
+    gang__bypass_planned(s, g);
     gang__wake_job(s, g->job, GANG__WAKE_TIMER);
     return GANG_OK;
 }

@@ -269,6 +269,7 @@ static bool copy_job(struct gang__requests_copy *c, const struct gang__job *from
 static void copy_starved(gang_sched *s, const gang_sched *from)
 {
     struct gang__gang **at = &s->bypass.starved;
+    s->bypass.planned = from->bypass.planned;
     for (const struct gang__gang *g = from->bypass.starved; g; g = g->bypass.next) {
         *at = &gang__job_of(s, g->job->id)->gang[g->index];
         (*at)->bypass.at = at;

@@ -104,6 +104,8 @@ static bool schedule_next(gang_sched *s)
         gang__order_refresh(s);
     if (s->wake.capacity) /* what other threads free is seen when the next round begins */
         gang__order_unblock_for_capacity(s);
+    if (s->bypass.planned)
+        gang__bypass_release_planned(s);
     struct gang__gang *g = gang__order_next(s);
     if (!g || !gang__run_step(s))
         return false;

@@ -176,16 +176,40 @@ void gang__bypass_in_vain(gang_sched *s, struct gang__gang *g)
     g->bypass.in_vain_at = s->wake.changes;
 }
 
+/* It starved by max_blocked_ns alone, and waits. */
+static void withdraw(gang_sched *s, struct gang__gang *g)
+{
+    unlist_starved(g);
+    gang__order_set_starved(s, g, GANG__STARVED_NOT);
+    gang__wake_job(s, g->job, GANG__WAKE_TIMER);
+}
+
 void gang__bypass_review(gang_sched *s)
 {
     struct gang__gang *next;
     for (struct gang__gang *g = s->bypass.starved; g; g = next) {
         next = g->bypass.next;
-        if (g->bypass.starved != GANG__STARVED_BLOCKED || !g->order.wait_class)
+        if (g->bypass.starved == GANG__STARVED_BLOCKED && g->order.wait_class)
+            withdraw(s, g);
+    }
+    gang__bypass_unblock(s);
+}
+
+void gang__bypass_planned(gang_sched *s, const struct gang__gang *g)
+{
+    s->bypass.planned = s->bypass.planned || g->bypass.starved == GANG__STARVED_BLOCKED;
+}
+
+void gang__bypass_release_planned(gang_sched *s)
+{
+    struct gang__gang *next;
+    s->bypass.planned = false;
+    for (struct gang__gang *g = s->bypass.starved; g; g = next) {
+        next = g->bypass.next;
+        if (g->bypass.starved != GANG__STARVED_BLOCKED || !g->order.wait_class || !g->calendar.plan)
             continue;
-        unlist_starved(g);
-        gang__order_set_starved(s, g, GANG__STARVED_NOT);
-        gang__wake_job(s, g->job, GANG__WAKE_TIMER);
+        withdraw(s, g);
+        gang__order_unblock(s, g->order.wait_class); /* it bars its leaf no more */
     }
     gang__bypass_unblock(s);
 }

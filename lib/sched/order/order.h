@@ -173,6 +173,10 @@ void gang__bypass_blocked(gang_sched *s, struct gang__gang *g);
 void gang__bypass_in_vain(gang_sched *s, struct gang__gang *g);
 /* The gang waits, and is starved from now on. `starved`: GANG__STARVED_*. */
 void gang__bypass_starve(gang_sched *s, struct gang__gang *g, uint8_t starved);
+/* The gang gets a planned start. If it starved by max_blocked_ns alone, backfill sees to it from
+ * now on: before another gang is tried, gang__bypass_release_planned() ends its being starved. */
+void gang__bypass_planned(gang_sched *s, const struct gang__gang *g);
+void gang__bypass_release_planned(gang_sched *s);
 /* The gang starts or ends, and has left its wait class: it is no longer starved. */
 void gang__bypass_end(struct gang__gang *g);
 

@@ -148,6 +148,7 @@ struct gang__order_sched {
 /* Bounded bypass (order/bypass.c). */
 struct gang__bypass_sched {
     struct gang__gang *starved; /* by bypass.next, the first that became so first */
+    bool planned;               /* one of them may have got a planned start */
     uint64_t *mask;             /* scratch: nodes, as bits */
     size_t mask_cap;
 };
