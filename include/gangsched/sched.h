@@ -191,13 +191,23 @@ struct gang_host_ops {
      *  accepted. */
     int32_t (*grow)(const struct gang_event *event, void *user);
     /** Stop these tasks of a running job and report GANG_TASK_STOPPED (gang_report_tasks()), at
-     *  the latest by deadline_ns. Refused, or NULL: they count as stopped at once. */
+     *  the latest by deadline_ns. Refused, or NULL: they count as stopped at once. GANG_EBUSY and
+     *  GANG_ENOENT: as with preempt. */
     int32_t (*shrink)(const struct gang_event *event, void *user);
     /** Save what should be saved, and stop. Report GANG_TASK_STOPPED for all tasks, at the
-     *  latest by deadline_ns. Refused, or NULL: the gang counts as stopped at once. */
+     *  latest by deadline_ns. Refused, or NULL: the gang counts as stopped at once. Two answers
+     *  have a meaning of their own:
+     *   - GANG_EBUSY: the host cannot stop the tasks now (the manager below is not reachable, or
+     *     the job is in between two states). They keep their places, and the library asks again
+     *     after gang_sched_opts.stop_again_ns; after deadline_ns it calls kill instead.
+     *   - GANG_ENOENT: the host does not know the tasks: they count as stopped at once. With ops
+     *     preempt, suspend and kill of a whole gang the job ends (GANG_END_FAILED). */
     int32_t (*preempt)(const struct gang_event *event, void *user);
-    /** The deadline has passed. When this call returns, the library gives the tasks' resources
-     *  to other jobs. The result is ignored. NULL: nothing. */
+    /** The deadline has passed: stop the tasks at once. 0, NULL, or any other value than these
+     *  two: the tasks have stopped when this call returns, and the library gives their resources
+     *  to other jobs; with gang_sched_opts.kill_wait_ns it first waits for GANG_TASK_STOPPED.
+     *  GANG_EBUSY: not stopped; called again after gang_sched_opts.stop_again_ns. GANG_ENOENT: as
+     *  with preempt. */
     int32_t (*kill)(const struct gang_event *event, void *user);
     /** Like preempt, in a queue with GANG_PREEMPT_MODE_SUSPEND. Also at the end of a time slice
      *  (GANG_REASON_SLICE): stop running, stay in memory, report GANG_TASK_STOPPED for all
@@ -280,12 +290,20 @@ struct gang_sched_opts {
      *  restarted after the gang was stopped may preempt it all the same. A change of queues or
      *  nodes ends all cooldowns. 0: 10 min; -1: off. */
     int64_t preempt_cooldown_ns;
+    /** how long after GANG_EBUSY of op preempt, suspend, shrink or kill the host is asked again;
+     *  0: 1 s */
+    int64_t stop_again_ns;
+    /** How long the resources of killed tasks stay taken unless the host reports
+     *  GANG_TASK_STOPPED (Slurm: COMPLETING, UnkillableStepTimeout). 0: they are released when op
+     *  kill returns; -1: until the report. No start is planned on capacity that waits for a
+     *  report without a bound. */
+    int64_t kill_wait_ns;
 };
 
 #define GANG_SCHED_OPTS_INIT                                                                       \
     {                                                                                              \
         sizeof(struct gang_sched_opts), NULL, NULL, NULL, 0, sizeof(struct gang_queue_rule), NULL, \
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                     \
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                               \
     }
 
 /**

@@ -42,6 +42,7 @@ struct host {
     bool lingers;       /* a stopping job uses its grace */
     bool refuses;       /* starts are refused */
     const char *refuse; /* an op that is refused; NULL: none */
+    int32_t answer;     /* by this value; 0: by 1 */
     void (*during)(struct host *h,
                    const struct host_event *e); /* in each callback; NULL: nothing */
     size_t count;
@@ -51,7 +52,7 @@ struct host {
     char log[256];                    /* the last line */
 };
 
-/* Returns what the op is to return, if it is not asked to stop anything. */
+/* Returns what the op is to return, unless it refuses for another reason. */
 static inline int32_t host_note(struct host *h, const char *op, const struct gang_event *e)
 {
     ck_assert_uint_lt(h->count, HOST_EVENTS);
@@ -73,7 +74,9 @@ static inline int32_t host_note(struct host *h, const char *op, const struct gan
     ck_assert_int_eq(e->now_ns, h->now_ns);
     if (h->during)
         h->during(h, to);
-    return h->refuse && strcmp(op, h->refuse) == 0;
+    if (!h->refuse || strcmp(op, h->refuse) != 0)
+        return 0;
+    return h->answer ? h->answer : 1;
 }
 
 static inline int32_t host_start(const struct gang_event *e, void *user)
@@ -88,12 +91,14 @@ static inline int32_t host_grow(const struct gang_event *e, void *user)
 
 static inline int32_t host_shrink(const struct gang_event *e, void *user)
 {
-    return host_note(user, "shrink", e) || !((struct host *)user)->lingers;
+    int32_t answer = host_note(user, "shrink", e);
+    return answer ? answer : !((struct host *)user)->lingers;
 }
 
 static inline int32_t host_preempt(const struct gang_event *e, void *user)
 {
-    return host_note(user, "preempt", e) || !((struct host *)user)->lingers;
+    int32_t answer = host_note(user, "preempt", e);
+    return answer ? answer : !((struct host *)user)->lingers;
 }
 
 static inline int32_t host_suspend(const struct gang_event *e, void *user)
@@ -108,8 +113,7 @@ static inline int32_t host_resume(const struct gang_event *e, void *user)
 
 static inline int32_t host_kill(const struct gang_event *e, void *user)
 {
-    host_note(user, "kill", e);
-    return 0;
+    return host_note(user, "kill", e);
 }
 
 static inline int32_t host_state(const struct gang_event *e, void *user)

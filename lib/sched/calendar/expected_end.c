@@ -61,7 +61,9 @@ int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *g)
         end = gone_at(s, g, g->started_ns);
     } else {
         for (const struct gang__stop *stop = g->stop.first; stop; stop = stop->next)
-            end = stop->deadline_ns > end ? stop->deadline_ns : end;
+            end = gang__max(end, gang__max(stop->deadline_ns, stop->next_ns));
     }
-    return end > s->now_ns ? end : gang__add_sat(s->now_ns, GANG__OVERRUN_NS);
+    return end == INT64_MAX  ? GANG__NEVER
+           : end > s->now_ns ? end
+                             : gang__add_sat(s->now_ns, GANG__OVERRUN_NS);
 }

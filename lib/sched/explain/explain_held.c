@@ -133,7 +133,7 @@ void gang__explain_handover(struct gang__reasons *l, const struct gang__handover
         if (v->stopped)
             continue;
         tasks += (int64_t)v->left;
-        until = v->deadline_ns > until ? v->deadline_ns : until;
+        until = gang__max(until, gang__max(v->deadline_ns, v->next_ns));
         blocker = v->gang->job->id;
     }
     struct gang__reason *r =
@@ -142,7 +142,7 @@ void gang__explain_handover(struct gang__reasons *l, const struct gang__handover
         return;
     r->rank = RANK_HANDOVER;
     r->wait.blocker = blocker;
-    r->wait.until_ns = until;
+    r->wait.until_ns = until == INT64_MAX ? 0 : until;
     r->wait.requested = tasks;
     gang__reason_set_text(r, "%" PRId64 " task%s preempted %s ha%s not stopped yet", tasks,
                           tasks == 1 ? "" : "s", l->gang->stop.handover ? "for it" : "as it moves",

@@ -29,7 +29,7 @@ int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
             due = gang__min(due, job->gang[i].calendar.planned_ns);
     for (uint32_t i = 0; i < job->gang_count; i++)
         for (const struct gang__stop *stop = job->gang[i].stop.first; stop; stop = stop->next)
-            due = stop->stopped ? due : gang__min(due, stop->deadline_ns);
+            due = stop->stopped ? due : gang__min(due, stop->next_ns);
     return gang__min(due, gang__reports_next(job));
 }
 

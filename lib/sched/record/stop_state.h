@@ -20,8 +20,14 @@ struct gang__stop {
     int64_t *still;            /* of these, the `left` ones; in the block of `own` */
     struct gang_placement *to; /* where the gang starts again, if it is moved */
     int64_t to_count;
-    int64_t deadline_ns;
+    int64_t deadline_ns; /* end of the grace: then it is killed */
+    /* When it is asked again, killed, or over unless the host reports; INT64_MAX: when it reports.
+     */
+    int64_t next_ns;
+    gang_job_id because; /* as the host is told: for which job, */
+    int32_t end;         /* and how its job ends */
     int32_t reason;
+    bool killed;   /* the host killed it, and is still to report */
     bool suspends; /* the gang resumes later at its places, which are recorded */
     bool stopped;  /* all its tasks have stopped */
     bool released; /* their places were given back */

@@ -2,7 +2,8 @@
 /* Stops: the scheduler asks the host to stop tasks, or a whole gang.
  *
  * The tasks leave usage at once, but stay allocated until they have stopped: the host reports it,
- * or the grace of their queue has passed. Then what they held is released (give_back.c), or kept
+ * or the grace of their queue has passed and the host has killed them. A host that cannot stop
+ * them now is asked again. Then what they held is released (give_back.c), or kept
  * for the gang that preempted them (handover.c). */
 #include <sched.h>
 #include <stdlib.h>
@@ -70,36 +71,6 @@ void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *g, const int64_t *t
     }
 }
 
-static void kill_now(gang_sched *s, struct gang__stop *stop)
-{
-    struct gang_event e = gang__event_of(s, stop->gang, stop->reason, "the grace has passed");
-    e.alloc = stop->alloc;
-    e.tasks = stop->tasks;
-    e.task_count = stop->task_count;
-    if (s->ops.kill)
-        (void)s->ops.kill(&e, s->user);
-    if (stop->tasks)
-        stopped_all(s, stop);
-    else /* also ends earlier stops of single tasks */
-        gang__stop_tasks_gone(s, stop->gang, NULL, 0);
-}
-
-void gang__stop_due(gang_sched *s, struct gang__job *job)
-{
-    for (uint32_t i = 0; i < job->gang_count; i++) {
-        struct gang__stop *stop = job->gang[i].stop.first;
-        while (stop) {
-            bool due = stop->deadline_ns <= s->now_ns;
-            struct gang__stop *next = due ? NULL : stop->next;
-            if (due) {
-                kill_now(s, stop);
-                next = job->state == GANG_JOB_ENDED ? NULL : job->gang[i].stop.first;
-            }
-            stop = next;
-        }
-    }
-}
-
 struct place_list {
     struct gang__gang *gang;
     const struct gang__stop *leave;
@@ -147,14 +118,12 @@ static bool is_for_others(int32_t reason)
 
 /* The host's op for this stop: shrink for single tasks; otherwise suspend or preempt, as the
  * queue says. */
-static int32_t (*op_for(gang_sched *s, struct gang__gang *g, bool all,
-                        int32_t reason))(const struct gang_event *, void *)
+static int32_t (*op_for(const gang_sched *s,
+                        const struct gang__stop *stop))(const struct gang_event *, void *)
 {
-    if (!all)
+    if (stop->tasks)
         return s->ops.shrink;
-    if (is_for_others(reason) && g->job->leaf->q->preempt == GANG_PREEMPT_MODE_SUSPEND)
-        return s->ops.suspend;
-    return s->ops.preempt;
+    return stop->suspends ? s->ops.suspend : s->ops.preempt;
 }
 
 /* List the tasks of a gang that stops as a whole, without those that were asked earlier. */
@@ -280,15 +249,160 @@ static void count_preempted(gang_sched *s, const struct gang__stop *stop)
     }
 }
 
+/* ---- asking the host ------------------------------------------------------------------------- */
+
+enum { REFUSED = 1 }; /* an answer like any other that is not 0 and has no meaning of its own */
+
+static struct gang_event event_of(gang_sched *s, const struct gang__stop *stop, const char *text)
+{
+    struct gang_event e = gang__event_of(s, stop->gang, stop->reason, text);
+    e.alloc = stop->alloc;
+    e.tasks = stop->tasks;
+    e.task_count = stop->task_count;
+    e.state = gang__job_state_now(stop->gang->job);
+    return e;
+}
+
+static bool is_refusal(int32_t answer)
+{
+    return answer != GANG_OK && answer != GANG_EBUSY && answer != GANG_ENOENT;
+}
+
+/* A gang that does not resume forgets its places. */
+static void forget_places(gang_sched *s, struct gang__gang *g)
+{
+    gang__release(&s->mem, g->places);
+    g->places = NULL;
+    g->place_count = 0;
+}
+
+/* Asks the host to stop the tasks. Returns its answer. */
+static int32_t ask(gang_sched *s, struct gang__stop *stop)
+{
+    struct gang__gang *g = stop->gang;
+    struct gang_event e = event_of(s, stop, "asked to stop");
+    e.deadline_ns = stop->deadline_ns;
+    e.preemptor = stop->because;
+    e.end = stop->end;
+    int32_t (*op)(const struct gang_event *, void *) = op_for(s, stop);
+    int32_t answer = op ? op(&e, s->user) : REFUSED;
+    if (stop->suspends && is_refusal(answer) && g->places) { /* preempt it instead */
+        stop->suspends = false;
+        forget_places(s, g);
+        answer = s->ops.preempt ? s->ops.preempt(&e, s->user) : REFUSED;
+    }
+    return answer;
+}
+
+/* The host does not know the tasks: they have stopped. A job that it does not know ends. */
+static void unknown_to_host(gang_sched *s, struct gang__stop *stop)
+{
+    struct gang__job *job = stop->gang->job;
+    gang__log(s, 0, "the host does not know what is to stop of job %llu",
+              (unsigned long long)job->id);
+    if (stop->tasks)
+        return;
+    if (stop->suspends)
+        forget_places(s, stop->gang);
+    gang__move_end(s, stop->gang);
+    job->ending = true;
+    if (job->end_wanted == GANG_END_NONE)
+        job->end_wanted = GANG_END_FAILED;
+}
+
+/* The tasks are asked, or killed, once more. */
+static void again_later(gang_sched *s, struct gang__stop *stop)
+{
+    stop->next_ns = gang__add_sat(s->now_ns, s->opts.stop_again_ns);
+}
+
+/* The grace has passed. Returns whether the tasks have stopped. */
+static bool kill_tasks(gang_sched *s, struct gang__stop *stop)
+{
+    struct gang_event e = event_of(s, stop, "the grace has passed");
+    int32_t answer = s->ops.kill ? s->ops.kill(&e, s->user) : GANG_OK;
+    if (answer == GANG_EBUSY) {
+        again_later(s, stop);
+        return false;
+    }
+    if (answer == GANG_ENOENT)
+        unknown_to_host(s, stop);
+    if (answer == GANG_ENOENT || s->opts.kill_wait_ns == 0)
+        return true;
+    stop->killed = true;
+    stop->next_ns =
+        s->opts.kill_wait_ns < 0 ? INT64_MAX : gang__add_sat(s->now_ns, s->opts.kill_wait_ns);
+    return false;
+}
+
+/* The host was asked to stop the tasks. Returns whether they have stopped. */
+static bool take_answer(gang_sched *s, struct gang__stop *stop, int32_t answer)
+{
+    if (answer == GANG_EBUSY) {
+        again_later(s, stop);
+        return false;
+    }
+    if (answer == GANG_ENOENT)
+        unknown_to_host(s, stop);
+    if (answer != GANG_OK)
+        return true;
+    stop->next_ns = stop->deadline_ns;
+    return stop->deadline_ns <= s->now_ns && kill_tasks(s, stop);
+}
+
+static void stop_ends(gang_sched *s, struct gang__stop *stop)
+{
+    if (stop->tasks)
+        stopped_all(s, stop);
+    else /* also ends earlier stops of single tasks */
+        gang__stop_tasks_gone(s, stop->gang, NULL, 0);
+}
+
+static void stop_due(gang_sched *s, struct gang__stop *stop)
+{
+    struct gang__job *job = stop->gang->job;
+    bool stopped;
+    if (job->ending)
+        stop->end = job->end_wanted;
+    if (stop->killed)
+        stopped = true;
+    else if (stop->deadline_ns <= s->now_ns)
+        stopped = kill_tasks(s, stop);
+    else
+        stopped = take_answer(s, stop, ask(s, stop));
+    if (stopped)
+        stop_ends(s, stop);
+    else
+        gang__wake_holding(s, stop->gang); /* the calendar expects the end later */
+}
+
+void gang__stop_due(gang_sched *s, struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        struct gang__stop *stop = job->gang[i].stop.first;
+        while (stop) {
+            bool due = stop->next_ns <= s->now_ns;
+            struct gang__stop *next = due ? NULL : stop->next;
+            if (due) {
+                stop_due(s, stop);
+                next = job->state == GANG_JOB_ENDED ? NULL : job->gang[i].stop.first;
+            }
+            stop = next;
+        }
+    }
+}
+
+/* ---- a stop begins --------------------------------------------------------------------------- */
+
 int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id because,
                          struct gang__handover *handover, int32_t end)
 {
     struct gang__gang *g = stop->gang;
     struct gang__job *job = g->job;
-    const struct gang__queue *q = job->leaf->q;
-    int32_t reason = stop->reason;
-    bool all = !stop->tasks, has_run = gang__slice_has_run(g);
-    stop->deadline_ns = gang__add_sat(s->now_ns, q->grace_ns);
+    bool has_run = gang__slice_has_run(g);
+    stop->because = because;
+    stop->end = end;
+    stop->deadline_ns = stop->next_ns = gang__add_sat(s->now_ns, job->leaf->q->grace_ns);
     stop->handover = handover;
     if (handover) {
         stop->next_of_handover = handover->stops;
@@ -301,35 +415,17 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
     if (stop->to && handover)
         gang__move_begin(s, stop);
     count_preempted(s, stop);
-    struct gang_event e = gang__event_of(s, g, reason, "asked to stop");
-    e.alloc = stop->alloc;
-    e.tasks = stop->tasks;
-    e.task_count = stop->task_count;
-    e.deadline_ns = stop->deadline_ns;
-    e.preemptor = because;
-    e.state = gang__job_state_now(job);
-    e.end = end;
-    int32_t (*op)(const struct gang_event *, void *) = op_for(s, g, all, reason);
     /* The host is not asked if all tasks were asked earlier, one by one, or if the host has not
      * heard of the start. */
-    bool some = stop->left > 0 && has_run, stops = some && op && op(&e, s->user) == 0;
-    if (some && stop->suspends && !stops && g->places) { /* the host refused: preempt */
-        gang__release(&s->mem, g->places);
-        g->places = NULL;
-        stops = s->ops.preempt && s->ops.preempt(&e, s->user) == 0;
-    }
-    if (!stops) {
-        if (!some || !all)
-            stopped_all(s, stop);
-        else /* also ends earlier stops of single tasks */
-            gang__stop_tasks_gone(s, g, NULL, 0);
+    if (stop->left == 0 || !has_run) {
+        stopped_all(s, stop);
         return GANG_OK;
     }
-    if (q->grace_ns <= 0) {
-        kill_now(s, stop);
+    if (take_answer(s, stop, ask(s, stop))) {
+        stop_ends(s, stop);
         return GANG_OK;
     }
-    gang__job_state(s, job, reason, "stopping");
+    gang__job_state(s, job, stop->reason, "stopping");
     gang__wake_job(s, job, GANG__WAKE_SETTLE);
     return 1;
 }
