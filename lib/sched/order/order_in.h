@@ -26,12 +26,17 @@ void gang__group_remove(struct gang__wait_class *class);
 void gang__group_moved(gang_sched *s, struct gang__wait_class *class); /* or its key changed */
 void gang__group_left_ready(gang_sched *s, struct gang__wait_class *class);
 void gang__groups_open(gang_sched *s, struct gang__request_class *request_class);
-void gang__groups_unblock(gang_sched *s);      /* all classes of all groups */
-void gang__groups_make_ready(gang_sched *s);   /* before the order is read */
-gang__set_compare gang__order_compare_grouped; /* in the order of the leaf, which is its context */
+void gang__groups_unblock(gang_sched *s);    /* all classes of all groups */
+void gang__groups_make_ready(gang_sched *s); /* before the order is read */
+/* Classes in the order of their leaf, which is the context: READY ones, those of a group. */
+gang__set_compare gang__order_compare_classes, gang__order_compare_grouped;
 
 /* Makes all classes of the list READY. */
 void gang__order_unblock_all(gang_sched *s, struct gang__wait_class **list);
+
+/* The first gang below an active queue; the key of such a queue among its siblings. */
+struct gang__gang *gang__order_head_below(const struct gang__queue_state *q);
+void gang__order_make_key(gang_sched *s, struct gang__queue_state *q);
 
 /* Does what gang__wake_queue() of all queues does, but at once. */
 void gang__order_rekey_all(gang_sched *s);

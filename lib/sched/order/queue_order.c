@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In which order do queues, wait classes and gangs go?
  *
- * gang__order_next() walks from the root to the first active child, down to a leaf, takes the first
- * READY wait class of the leaf, and of this class the first gang. Three orders decide:
+ * gang__order_next() (active_queues.c) walks from the root to the first active child, down to a
+ * leaf, takes the first READY wait class of the leaf, and of this class the first gang. Three
+ * orders decide:
  *   siblings   by the child order of their parent (table child_orders)
  *   classes    starved ones first, deferred ones last, then by user (fair leaves), then by gang
  *   gangs      by the order of their leaf (table gang_orders)
  * Each order is total: the last criterion is an id.
- *
- * A queue is *active* while something below it may be tried. Its place among its siblings depends
- * on use, share and head; a part that changes one of them calls gang__wake_queue(). The noted
- * queues get new keys when the order is read. A queue without active siblings needs no key.
  *
  * A new order: its number in gangsched/queue.h, its name in queue/queues.h, its line in a table. */
 #include "place/request/request.h"
@@ -63,7 +60,7 @@ static const struct {
 } gang_orders[] = {
     [GANG_ORDER_PRIORITY] = {NULL, false},
     [GANG_ORDER_FIFO] = {NULL, true},
-    [GANG_ORDER_FAIR] = {NULL, false}, /* users come first: compare_classes() */
+    [GANG_ORDER_FAIR] = {NULL, false}, /* users come first: order_classes() */
     [GANG_ORDER_SHORTEST] = {shortest_first, false},
     [GANG_ORDER_LEAST_SERVED] = {least_served_first, false},
     [GANG_ORDER_DEADLINE] = {deadline_first, false},
@@ -131,8 +128,8 @@ static int order_classes(const struct gang__wait_class *x, const struct gang__wa
     return c ? c : gang__gang_before(first, other, leaf->q->order);
 }
 
-static int compare_classes(const struct gang__set_link *a, const struct gang__set_link *b,
-                           const void *ctx)
+int gang__order_compare_classes(const struct gang__set_link *a, const struct gang__set_link *b,
+                                const void *ctx)
 {
     return order_classes(GANG__OF(struct gang__wait_class, ready_link, a),
                          GANG__OF(struct gang__wait_class, ready_link, b), ctx);
@@ -145,27 +142,9 @@ int gang__order_compare_grouped(const struct gang__set_link *a, const struct gan
                          GANG__OF(struct gang__wait_class, grouped.link, b), ctx);
 }
 
-/* In strict order, or while a starved gang is blocked, a blocked class bars those behind it. There
- * may be several such classes: one that comes later may be blocked before the others. */
-const struct gang__wait_class *gang__order_barred_by(const struct gang__queue_state *leaf,
-                                                     const struct gang__wait_class *class)
-{
-    const struct gang__wait_class *first = NULL;
-    if (!leaf->order.holds_classes)
-        return NULL;
-    for (const struct gang__wait_class *b = leaf->order.barring; b; b = b->next_barring)
-        if (b != class && b->gangs.count > 0 &&
-            (leaf->q->block == GANG_BLOCK_STRICT || gang__wait_class_head(b)->bypass.starved) &&
-            compare_classes(&b->ready_link, first ? &first->ready_link : &class->ready_link, leaf) <
-                0)
-            first = b;
-    return first;
-}
-
 /* ---- siblings -------------------------------------------------------------------------------- */
 
-/* The first gang below an active queue. */
-static struct gang__gang *head_below(const struct gang__queue_state *q)
+struct gang__gang *gang__order_head_below(const struct gang__queue_state *q)
 {
     while (!q->order.holds_classes)
         q = GANG__OF(struct gang__queue_state, order.link, gang__set_first(&q->order.ready));
@@ -237,7 +216,7 @@ static void key_multifactor(gang_sched *s, const struct gang__queue_state *q,
     k->score = 0;
     if (q->order.ready.count == 0)
         return;
-    const struct gang__job *job = head_below(q)->job;
+    const struct gang__job *job = gang__order_head_below(q)->job;
     gang__i128 own = (gang__i128)job->priority * GANG_WHOLE;
     own = own > INT64_MAX ? INT64_MAX : own < INT64_MIN ? INT64_MIN : own;
     k->score = job->leaf->q->order == GANG_ORDER_MULTIFACTOR ? job->score : (int64_t)own;
@@ -279,32 +258,16 @@ static int compare_queues(const struct gang__set_link *a, const struct gang__set
 void gang__order_init(struct gang__queue_state *q)
 {
     q->order.holds_classes = q->q && q->q->leaf;
-    gang__set_init(&q->order.ready, q->order.holds_classes ? compare_classes : compare_queues, q);
+    gang__set_init(&q->order.ready,
+                   q->order.holds_classes ? gang__order_compare_classes : compare_queues, q);
     gang__victims_init(q);
 }
 
-/* ---- the first of all ------------------------------------------------------------------------ */
-
-static bool is_barred(const struct gang__queue_state *leaf)
+/* The key of a queue among its siblings, for the gang that is first below it. */
+void gang__order_make_key(gang_sched *s, struct gang__queue_state *q)
 {
-    return leaf->order.holds_classes &&
-           gang__order_barred_by(leaf, GANG__OF(struct gang__wait_class, ready_link,
-                                                gang__set_first(&leaf->order.ready)));
-}
-
-static void leave_siblings(struct gang__queue_state *q)
-{
-    if (q->order.active)
-        gang__set_remove(&q->parent->order.ready, &q->order.link);
-    q->order.active = false;
-}
-
-static void ensure_key(gang_sched *s, struct gang__queue_state *q)
-{
-    if (q->order.has_key)
-        return;
     uint32_t count;
-    const struct gang__gang *head = head_below(q);
+    const struct gang__gang *head = gang__order_head_below(q);
     const struct gang__take *take = gang__gang_next_demand(head, &count);
     order_below(q->parent)->make_key(s, q, take, count, &q->order.key);
     key_rank(q, head, &q->order.key);
@@ -321,60 +284,4 @@ bool gang__order_queue_precedes(gang_sched *s, const struct gang__queue_state *a
     order->make_key(s, b, take, count, &y);
     int c = order->compare(&x, &y);
     return c ? c < 0 : a->q->id < b->q->id;
-}
-
-static void enter_siblings(gang_sched *s, struct gang__queue_state *q)
-{
-    struct gang__ordered_set *ready = &q->parent->order.ready;
-    q->order.active = q->order.ready.count > 0 && !is_barred(q);
-    if (!q->order.active)
-        return;
-    q->order.has_key = false;
-    if (ready->count > 0) {
-        ensure_key(s, q);
-        ensure_key(s, GANG__OF(struct gang__queue_state, order.link, gang__set_first(ready)));
-    }
-    gang__set_insert_end(ready, &q->order.link, 1); /* a queue that was served mostly goes last */
-}
-
-/* All noted queues leave first: a key is made from the head below, which each queue then has. */
-static void rekey_noted(gang_sched *s)
-{
-    for (struct gang__queue_state *q = s->wake.queues; q; q = q->wake.next)
-        for (struct gang__queue_state *at = q; at->parent; at = at->parent)
-            leave_siblings(at);
-    while (s->wake.queues) {
-        struct gang__queue_state *q = s->wake.queues;
-        s->wake.queues = q->wake.next;
-        q->wake.noted = false;
-        for (; q->parent; q = q->parent) {
-            leave_siblings(q);
-            enter_siblings(s, q);
-        }
-    }
-}
-
-void gang__order_remove_queues(gang_sched *s)
-{
-    for (; s->wake.queues; s->wake.queues = s->wake.queues->wake.next)
-        s->wake.queues->wake.noted = false;
-    for (uint32_t i = s->queues ? s->queues->count : 0; i-- > 0;)
-        leave_siblings(s->qs[i]);
-}
-
-/* From the leaves up: in s->qs parents lie before their children. */
-void gang__order_rekey_all(gang_sched *s)
-{
-    gang__order_remove_queues(s);
-    for (uint32_t i = s->queues->count; i-- > 0;)
-        enter_siblings(s, s->qs[i]);
-}
-
-struct gang__gang *gang__order_next(gang_sched *s)
-{
-    if (s->order.due_groups)
-        gang__groups_make_ready(s);
-    s->order.hooks->make_ready(s);
-    rekey_noted(s);
-    return s->root.order.ready.count > 0 ? head_below(&s->root) : NULL;
 }
