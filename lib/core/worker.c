@@ -27,10 +27,10 @@ gang_result gang_worker_new(gang_cluster *cluster, gang_worker **worker)
                 w = gang__worker_of(none);
             }
         }
+        uint32_t end = gang__load(&cluster->commit.worker_end);
         /* Whichever thread made the worker, its stamp must count before any thread can use it:
          * seq_cst, so that this CAS comes before the stamps of the worker in the one order in
-         * which gang__stamp_read() loads worker_end, then the stamps. */
-        uint32_t end = gang__load(&cluster->commit.worker_end);
+         * which gang__stamp_read() loads worker_end, then the stamps: CAS -> load_seq there. */
         while (end < i + 1 &&
                !atomic_compare_exchange_weak_explicit(&cluster->commit.worker_end, &end, i + 1,
                                                       memory_order_seq_cst, memory_order_acquire))

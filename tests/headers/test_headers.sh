@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Every public header compiles alone, as C and as C++, by each compiler that is there; each word of
-# a public name stands in the glossary; file names are unique; no comment is wider than 100 columns;
-# every file names its licence.
+# a public name stands in the glossary; file names are unique; each word that threads share names
+# what it pairs with; no comment is wider than 100 columns; every file names its licence.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
@@ -63,6 +63,15 @@ duplicates=$(find include lib -type f ! -name CMakeLists.txt ! -name README.md -
 if [[ -z $duplicates ]]; then echo "ok file_names_are_unique"; else
     echo "not ok file_names_are_unique"
     echo "$duplicates"
+    failed=1
+fi
+
+# See the head of base/atomic.h.
+alone=$(find lib -name '*.[ch]' ! -path lib/base/atomic.h -print0 |
+    xargs -0 awk -f tests/headers/shared_words.awk)
+if [[ -z $alone ]]; then echo "ok each_shared_word_names_what_it_pairs_with"; else
+    echo "not ok each_shared_word_names_what_it_pairs_with"
+    echo "$alone"
     failed=1
 fi
 

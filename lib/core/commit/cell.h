@@ -64,7 +64,10 @@ struct gang__slot {
     _Atomic(struct gang__node_type *) type; /* of that node; RCU */
     /* gang__layout_pack(); changes only while the slot is free */
     gang__a32 layout;
-    /* buckets at the last update, gpu | cpu << 8; gang__swap() by any thread */
+    /* Buckets at the last update, gpu | cpu << 8. gang__swap() of update_run() in index.c -> the
+     * gang__swap() of the next thread there. One thread gets each value back; it repairs the rows
+     * of a value that it did not start from. The gang__load in gang__index_update() is a guess,
+     * which that gang__swap() checks. */
     gang__a32 bucket_hint;
     gang__a32 generation;    /* upper half of the id of the node */
     uint32_t overflow_words; /* size of chunk->overflow; under the structure mutex */
@@ -78,7 +81,7 @@ struct gang__chunk {
     /* The words past GANG__CELL_WORDS. Stored before the layout of the slot -> gang__words_of()
      * of a thread that loaded the layout. */
     _Atomic(gang__a64 *) overflow[GANG__CHUNK];
-    _Atomic(struct gang__leaf *) leaf[GANG__GPU_CLASSES];
+    _Atomic(struct gang__leaf *) leaf[GANG__GPU_CLASSES]; /* see the head of this file */
     gang__a64
         /* Label of the last change of a description in this chunk, or GANG__PENDING during one.
          * Stored before and after slot.node -> the two loads of a snapshot around its own. */
@@ -90,7 +93,7 @@ struct gang__chunk {
 /* Which devices the nodes of a class have: whole GPUs, slices of parents, or both. */
 enum { GANG__HOLDS_DEVICES = 1, GANG__HOLDS_SLICES = 2 };
 
-/* The upper index words of one GPU class. */
+/* The upper index words of one GPU class; see struct gang__leaf for what they pair with. */
 struct gang__gpu_class {
     gang__a64 root[GANG__INDEX_ROWS];
     gang__a64 mid[GANG__INDEX_ROWS][GANG__FAN];
@@ -181,20 +184,23 @@ struct gang__node_rules {
 /* The state of this folder in a cluster. */
 struct gang__cells {
     const struct gang_mem *mem;
+    /* Both: see the head of this file. */
     _Atomic(struct gang__chunk *) chunk[GANG__CHUNKS];
     _Atomic(struct gang__gpu_class *) gpu_class[GANG__GPU_CLASSES];
     gang__a32 gpu_class_count; /* stored after the class -> gang__load of a search */
     gang__a32 slot_end; /* slots below were used at least once; add_seq -> load_seq of a snapshot */
 
-    _Atomic(struct gang__committer *) worker[GANG__WORKERS];
+    _Atomic(struct gang__committer *) worker[GANG__WORKERS]; /* see the head of this file */
     gang__a32 worker_end; /* workers below were made; CAS -> load_seq in gang__stamp_read() */
-    _Atomic(struct gang__node_rules *) rules; /* NULL: none were ever set */
+    _Atomic(struct gang__node_rules *) rules; /* see there; NULL: none were ever set */
 
     /* {number:48 | snapshots being taken:16}, on a cache line of its own. CAS by takers -> load_seq
      * of each commit that is about to be decided; see core/commit/snapshot_save.c. */
     _Alignas(64) gang__a64 snap;
-    _Alignas(64) gang__a64 snap_slots; /* save areas in use, one bit each; CAS both ways */
-    _Atomic(struct gang__save_area *) save_area[GANG__SNAPSHOTS];
+    /* Save areas in use, one bit each. CAS of gang__save_slot_release() -> gang__load before the
+     * CAS of gang__save_slot_acquire(): the next taker sees all that the last one did. */
+    _Alignas(64) gang__a64 snap_slots;
+    _Atomic(struct gang__save_area *) save_area[GANG__SNAPSHOTS]; /* see the head of this file */
 };
 
 /* ---- where things are ------------------------------------------------------------------------ */

@@ -34,7 +34,10 @@ bool gang__snapshot_under_way(struct gang__cells *c, uint64_t number);
  * Lock-free. */
 void gang__snapshot_save(struct gang__cells *c, uint64_t snap, uint64_t label, uint32_t slot);
 
-/* The saved words of the cells of a chunk. */
+/* The saved words of the cells of a chunk. `word`: CAS of a commit before it changes the cell ->
+ * gang__load of the walk in core/snapshot_take.c, after it found the mark.
+ * `mark` and `last`: CAS of a commit after all words of the cell are saved and before one is
+ * changed -> gang__load of the walk after it copied the words. */
 struct gang__saved_chunk {
     gang__a64 last; /* number of the snapshot for which a cell of this chunk was last saved */
     uint32_t stride;
@@ -43,10 +46,14 @@ struct gang__saved_chunk {
     gang__a64 word[];
 };
 
+/* `number` and `fork`: gang__store of the taker in gang__save_begin(), before the CAS on cells.snap
+ * that sets its bit -> gang__load of a thread that saw the bit: gang__snapshot_save(),
+ * gang__snapshot_under_way(). save_word() and mark() load `number` again after the word that they
+ * are about to replace: it was stored before the taker cleared that word. */
 struct gang__save_area {
-    gang__a64 number;
-    gang__a64 fork; /* the process, by gang__fork_count(), in which a thread takes the snapshot */
-    uint64_t round; /* number >> TAG_BITS when it was last cleared; only the taker uses it */
+    gang__a64 number; /* of the snapshot that is being taken, or was taken last */
+    gang__a64 fork;   /* the process, by gang__fork_count(), in which a thread takes the snapshot */
+    uint64_t round;   /* number >> TAG_BITS when it was last cleared; only the taker uses it */
     /* stored before the CAS that sets the bit of the snapshot -> gang__load of a commit */
     _Atomic(struct gang__saved_chunk *) saved[GANG__CHUNKS];
 };

@@ -63,7 +63,9 @@ struct gang__nodes {
     /* Raised relaxed; lowered with release -> gang__load of gang_node_count(): a thread that counts
      * one node less finds it removed. A search only chooses how to look, and loads it relaxed. */
     gang__a32 node_count;
-    /* at least the number of unhealthy devices; 0: planners skip the health words; see health.h */
+    /* At least the number of unhealthy devices; 0: planners skip the health words. add_seq of
+     * gang__health_expect(), gang__sub_release of gang__health_unexpect() -> gang__load of
+     * gang__plan_begin(). */
     gang__a32 unhealthy;
     /* add_seq at each change of nodes, kinds or capacities, and before a node is freed ->
      * gang__load of planners. A thread that finds it unchanged since its last read section may use
@@ -71,7 +73,9 @@ struct gang__nodes {
     gang__a64 epoch;
     /* add_seq at each change of a node's state -> gang__load of the scheduler */
     gang__a64 states;
-    gang__a64 changes[GANG__CHUNKS]; /* see gang__chunk_changed() */
+    /* Versions of what planners remember of each chunk. add_seq of gang__chunk_changed() and of
+     * step_changes() in partition.c -> load_seq of place/search/match_cache.c. */
+    gang__a64 changes[GANG__CHUNKS];
 
     struct gang__kind kind[GANG_MAX_KINDS];
     gang__a32 kind_count; /* stored after the kind itself -> gang__load of any thread */
@@ -155,7 +159,7 @@ static inline void gang__structure_unlock(gang_cluster *c)
 /* Moves the version of what planners remember of a chunk: the descriptions of its nodes, and what
  * follows from them and the modes of partitions. Call it after a slot got a node or another
  * description, and before the stamp (core/commit/index.h) moves. The version is odd while the modes
- * change. add_seq -> gang__load of place/search/match_cache.c. Under the structure mutex. */
+ * change. add_seq -> load_seq of place/search/match_cache.c. Under the structure mutex. */
 static inline void gang__chunk_changed(gang_cluster *c, uint32_t slot)
 {
     gang__add_seq(&c->nodes.changes[slot / GANG__CHUNK], 2);

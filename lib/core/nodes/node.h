@@ -27,11 +27,12 @@ struct gang__node {
     struct gang__node *next_retired;
     uint32_t slot;
     int32_t state; /* GANG_NODE_* of its description */
-    /* For snapshots that are being taken: node_then() in core/snapshot_take.c. Stored under the
-     * structure mutex (release) -> gang__load of the taker. */
-    /* label of the commit that brought this description; GANG__PENDING before it */
+    /* For snapshots that are being taken: the label of the commit that brought this description,
+     * or GANG__PENDING before it; the commit with which `newer` takes effect, as in an owner word,
+     * or 0. Stored under the structure mutex (release) -> gang__load of the taker, node_then() in
+     * core/snapshot_take.c. */
     gang__a64 label;
-    gang__a64 newer_ref; /* commit with which `newer` takes effect, as in an owner word; or 0 */
+    gang__a64 newer_ref;
     _Atomic(struct gang__node *) newer;
     struct gang__node *older; /* valid as long as a read section can reach it */
     /* snapshots with this number and later ones do not show it; under the structure mutex */

@@ -195,7 +195,7 @@ static void note_free_node_rows(gang_cluster *c, const struct gang__node_type *t
         rows |= UINT64_C(1) << gang__gpu_row(buckets.gpu);
     if (buckets.cpu)
         rows |= UINT64_C(1) << gang__cpu_row(buckets.cpu);
-    /* release -> gang__load of a search */
+    /* release -> gang__load in lowest_whole() of place/search/index_walk.c */
     atomic_fetch_or_explicit(
         &gang__load(&c->commit.gpu_class[type->layout.class_id])->free_node_rows, rows,
         memory_order_release);

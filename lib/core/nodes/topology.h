@@ -25,7 +25,7 @@ struct gang__domain {
     uint32_t rank;                    /* its index in the table of its level */
     /* lowest and highest slot, if it has any; under the structure mutex */
     uint32_t first, last;
-    _Atomic(struct gang__members *) members;
+    _Atomic(struct gang__members *) members; /* RCU: members_publish() -> gang__load of readers */
     char value[GANG_MAX_NAME + 1];
 };
 

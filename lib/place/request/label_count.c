@@ -11,9 +11,13 @@
 enum { FAN_LOG = 5, FAN = 1 << FAN_LOG, DEPTH = 4 };
 _Static_assert(GANG__CHUNK *GANG__CHUNKS <= 1 << DEPTH * FAN_LOG, "a tree covers all slots");
 
+/* CAS of child_make() -> load_seq of word_of() and each_below(). Why seq_cst: see
+ * gang__label_count_add() in the header. */
 struct branch {
     _Atomic(void *) child[FAN];
 };
+/* CAS of gang__label_count_add() and _sub() -> load_seq of gang__label_count_read() and
+ * each_below(). */
 struct leaf {
     gang__a64 word[FAN];
 };
@@ -49,7 +53,7 @@ static void *child_make(_Atomic(void *) *where, const struct gang_mem *mem, size
     void *fresh = gang__zalloc(mem, 1, bytes);
     if (!fresh)
         return NULL;
-    /* seq_cst: see gang__label_count_add() */
+    /* seq_cst -> load_seq of word_of(): see gang__label_count_add() in the header */
     if (atomic_compare_exchange_strong_explicit(where, &there, fresh, memory_order_seq_cst,
                                                 memory_order_seq_cst))
         return fresh;
@@ -76,7 +80,7 @@ void gang__label_count_add(struct gang__label_count *counts, unsigned role, gang
     gang__a64 *word = word_of(counts, role, (uint32_t)node);
     uint32_t generation = generation_of(node);
     uint64_t was, now;
-    if (role >= GANG__ROLE_EXCLUDE)
+    if (role >= GANG__ROLE_EXCLUDE) /* seq_cst -> load_seq of place/fit/affinity.c */
         atomic_fetch_or_explicit(&counts->excluded, UINT32_C(1) << (role - GANG__ROLE_EXCLUDE),
                                  memory_order_seq_cst);
     do {

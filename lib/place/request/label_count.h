@@ -27,12 +27,13 @@ struct gang__label_count {
     /* Of requests. Raised under the structure mutex (relaxed: the mutex orders it before the load);
      * gang__sub_release of a request -> gang__load of the thread that frees what has none. */
     gang__a32 refs;
-    /* Bit L: tasks that exclude the label at level L were ever counted. seq_cst, see
-     * gang__label_count_add(). */
+    /* Bit L: tasks that exclude the label at level L were ever counted. fetch_or (seq_cst) of
+     * gang__label_count_add() -> load_seq of place/fit/affinity.c. */
     gang__a32 excluded;
     const char *key;
-    const char *value;                 /* NULL: any */
-    _Atomic(void *) root[GANG__ROLES]; /* seq_cst, see gang__label_count_add() */
+    const char *value; /* NULL: any */
+    _Atomic(void *)
+        root[GANG__ROLES]; /* CAS of gang__label_count_reserve() -> load_seq of readers */
 };
 
 /* All label counts of a cluster. */

@@ -310,6 +310,7 @@ static void match_caches_free(gang_request *request)
 
 void gang__request_unref(gang_request *request, uint32_t times)
 {
+    /* acq_rel: the uses of other threads -> this thread, if it is the last one; see gang_request */
     if (!request || atomic_fetch_sub_explicit(&request->refs, times, memory_order_acq_rel) != times)
         return;
     gang__label_counts_unbind(request);

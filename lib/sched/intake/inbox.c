@@ -13,6 +13,8 @@
 void gang__inbox_put(gang_sched *s, struct gang__message *m)
 {
     struct gang__message *first = gang__load(&s->intake.inbox);
+    /* release -> gang__swap in gang__inbox_take_out(), which reads the message. A failure may be
+     * relaxed: what it loads is only stored. */
     do
         m->next = first;
     while (!atomic_compare_exchange_weak_explicit(&s->intake.inbox, &first, m, memory_order_release,

@@ -36,6 +36,7 @@ gang_result gang__submit_may_wait(const struct gang__submit_view *submit_view,
 {
     for (uint32_t at = q->index; at != GANG__NO_QUEUE; at = submit_view->queues->queue[at].parent) {
         const struct gang__queue *up = &submit_view->queues->queue[at];
+        /* acquire: pairs with the release in gang__submit_arrive() */
         int64_t before = (int64_t)atomic_fetch_add_explicit(&submit_view->arriving[at],
                                                             (uint64_t)jobs, memory_order_acquire);
         if ((int64_t)gang__load(submit_view->pending[at]) + before + jobs > up->max_pending) {

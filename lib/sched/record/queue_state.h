@@ -159,10 +159,13 @@ struct gang__queue_state {
 /* What submitters see of the queues: the tree, and how many jobs wait in each (owner: intake). */
 struct gang__submit_view {
     struct gang__queues *queues;
-    gang__a64 *limit;    /* count * dims: limits in force; relaxed, pairs with none: each alone */
-    gang__a64 **pending; /* of each queue: jobs that wait, */
-    gang__a64 *arriving; /* and those that were submitted through this view and are not taken in */
-    uint64_t number;     /* from 1 */
+    gang__a64 *limit; /* count * dims: limits in force; relaxed, pairs with none: each alone */
+    /* Of each queue: jobs that wait (queue_state.waiting), and those that were submitted through
+     * this view and are not taken in. fetch_add (release) of gang__submit_arrive() -> fetch_add
+     * (acquire) of gang__submit_may_wait(), which loads `pending` after it. */
+    gang__a64 **pending;
+    gang__a64 *arriving;
+    uint64_t number;                /* from 1 */
     struct gang__queue_state *gone; /* queues that went when the next view came */
     struct gang__submit_view *retired;
 };

@@ -19,7 +19,10 @@ struct gang__request_text {
     struct gang__request_text **partition;
     uint32_t partition_count; /* 0: at most one */
     uint64_t hash;
-    gang__a32 refs; /* added relaxed: the caller has one; subtracted: gang__request_text_unref() */
+    /* Added relaxed: the caller has one. Subtracted with acquire and release in
+     * gang__request_text_unref(): each use comes before -> the subtraction of the last one, which
+     * frees. */
+    gang__a32 refs;
     uint32_t bytes;
     unsigned char key[];
 };

@@ -251,7 +251,7 @@ struct gang__request_text *gang__request_text_ref(struct gang__request_text *tex
 
 void gang__request_text_unref(const struct gang_mem *mem, struct gang__request_text *text)
 {
-    /* release: reads come before the decrement; acquire: the free comes after all reads */
+    /* acq_rel: reads before the decrement of each thread -> the free by the last one */
     if (!text || atomic_fetch_sub_explicit(&text->refs, 1, memory_order_acq_rel) > 1)
         return;
     for (uint32_t i = 0; i < text->partition_count; i++)
