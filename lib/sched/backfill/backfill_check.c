@@ -106,8 +106,8 @@ gang_result gang__backfill_check(gang_sched *s, struct gang_error *error)
     if (planned != 0)
         return gang__error(error, GANG_EINVAL, "plan",
                            "a planned start is in the list of no queue");
-    bool new_timeline =
-        s->reserve.all && s->reserve.all->new_timeline; /* pieces are not in the new timeline yet */
+    /* pieces are not in the new timeline yet */
+    bool new_timeline = s->wake.reservations & GANG__RESERVE_TIMELINE;
     bool asked = cal->timeline && !s->wake.holdings && gang__slice_occupied(s) && cal->all_up &&
                  !whole && !undone && !new_timeline && gang__calendar_current(s);
     return asked ? check_free(s, error) : GANG_OK;

@@ -175,8 +175,7 @@ bool gang__reserves_copy(gang_sched *s, const gang_sched *from)
     all->last_id = old->last_id;
     all->accepted = old->accepted;
     all->due_ns = old->due_ns;
-    all->reclass = old->reclass;
-    all->new_timeline = old->new_timeline;
+    s->wake.reservations = from->wake.reservations;
     all->magnetic = old->magnetic;
     all->limit = old->limit;
     all->limited = old->limited;

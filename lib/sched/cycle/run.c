@@ -143,7 +143,7 @@ static void cycle(gang_sched *s)
         run_stage(s, gang__budgets_step);
     run_stage(s, finish_handovers);
     gang__queues_remove_idle(s);
-    if (s->wake.shares || s->root.dims_changed) /* entitlement goes by shares */
+    if (s->wake.shares || s->wake.share_dims) /* entitlement goes by shares */
         gang__order_refresh(s);
     (void)gang__entitled_unblock(s);
     do {
@@ -182,8 +182,7 @@ static void decay(gang_sched *s)
             gang__decay_advance(&q->past_use[d], s->now_ns,
                                 q == &s->root ? s->total[d] : q->used[d], s->opts.half_life_ns);
     }
-    gang__wake_shares(s);
-    s->root.dims_changed = UINT64_MAX;
+    gang__wake_all_shares(s);
 }
 
 static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)

@@ -23,8 +23,7 @@ static gang_result wrong(struct gang_error *error, const struct gang__gang *g, c
 /* Wait classes are to be sorted again, because reservations changed. */
 static bool resorts(const gang_sched *s)
 {
-    return s->reserve.all && s->reserve.count > 0 &&
-           (s->reserve.all->reclass || s->reserve.all->new_timeline);
+    return s->reserve.count > 0 && s->wake.reservations;
 }
 
 /* A bounded wait class has the sums of what its gangs lack. */

@@ -314,8 +314,7 @@ gang_result gang__queues_swap(gang_sched *s, struct gang__queues *queues, struct
         for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
             gang__job_settle(s, GANG__OF(struct gang__job, by_id, n));
     }
-    gang__wake_shares(s);
-    s->root.dims_changed = UINT64_MAX;
+    gang__wake_all_shares(s);
     gang__order_refresh(s);
     return GANG_OK;
 }

@@ -79,7 +79,7 @@ static void link_last(gang_sched *s, struct gang__reserve *r)
     if (s->reserve.count++ == 0)
         gang__candidates_unkeep_all(s);
     s->reserve.all->magnetic += (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
-    s->reserve.all->reclass = true;
+    gang__wake_reservations(s, GANG__RESERVE_CLASSES);
     gang__wake_calendar(s);
     gang__reserve_schedule(s);
 }
@@ -215,7 +215,7 @@ static void move_members(gang_sched *s, struct gang__reserve *old, struct gang__
     *at = r;
     s->reserve.all->magnetic += (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
     s->reserve.all->magnetic -= (old->flags & GANG_RESERVATION_MAGNETIC) != 0;
-    s->reserve.all->reclass = true;
+    gang__wake_reservations(s, GANG__RESERVE_CLASSES);
 }
 
 gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,

@@ -122,8 +122,6 @@ struct gang__queue_state {
     int64_t *guarantee, *limit, *share, *used, *fixed, *demand;
     int64_t *withheld; /* lacking, too, but not in `demand`: it could not run (usage/demand.c) */
     int64_t *block;
-    /* of the root: dimensions with a change of usage or demand since shares were divided */
-    uint64_t dims_changed;
     struct gang__decay *past_use; /* dims; NULL: past use does not count */
     int64_t jobs;                 /* in it and below, of any state */
     int64_t running, pending;     /* jobs, in it and below */

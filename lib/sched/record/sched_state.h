@@ -27,6 +27,12 @@ enum {
     GANG__PLANS_MISFIT = 2   /* something was taken that no plan knew of: do they still fit? */
 };
 
+/* Why reservations are looked at again before any of them is due. */
+enum {
+    GANG__RESERVE_CLASSES = 1, /* some came, went or changed: gangs enter their classes again */
+    GANG__RESERVE_TIMELINE = 2 /* the timeline was made again: pieces are put there again */
+};
+
 /* The notes of changes since the last drain: intrusive lists, bits and sums. Noting cannot fail. */
 struct gang__wake {
     struct gang__job *jobs, **jobs_end;   /* by job->wake.next, first noted first */
@@ -39,11 +45,13 @@ struct gang__wake {
     int64_t capacity_cpu, capacity_pages,
         capacity_gpu;      /* at most so much on one of the nodes that gave */
     bool bounds;           /* guarantees or limits changed: order all again */
-    bool shares;           /* usage or demand changed: divide shares again */
+    bool shares;           /* usage, demand or weights changed: divide shares again, */
+    uint64_t share_dims;   /* in these dimensions, as bits */
     bool slices;           /* some gang of a matrix may run, or has stopped */
     bool retry;            /* classes are blocked until the next run alone */
     bool run;              /* the next run is due now */
     uint32_t plans;        /* GANG__PLANS_*; 0 while there is no calendar */
+    uint32_t reservations; /* GANG__RESERVE_*; 0 while there never were any */
     uint64_t changes;      /* rises with each event after which preemption may help */
     uint64_t changes_done; /* those for which preemption was tried */
 };

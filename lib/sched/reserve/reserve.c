@@ -281,7 +281,7 @@ static void unlink_it(gang_sched *s, struct gang__reserve *r)
     *at = r->next;
     s->reserve.count--;
     s->reserve.all->magnetic -= (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
-    s->reserve.all->reclass = true;
+    gang__wake_reservations(s, GANG__RESERVE_CLASSES);
 }
 
 static void forget_in_jobs(gang_sched *s, const struct gang__reserve *r)

@@ -121,8 +121,6 @@ struct gang__reserves {
     struct gang__reserve *first; /* count: sched.reserve.count */
     uint64_t last_id, accepted;
     int64_t due_ns;
-    bool reclass;                /* waiting gangs are to enter their wait classes again */
-    bool new_timeline;           /* the timeline was made again: pieces are to be put */
     uint32_t magnetic;           /* of them */
     size_t gaps;                 /* in all */
     struct gang__reserve *tried; /* flexible: a member of it is being placed; NULL: none is */

@@ -12,7 +12,8 @@ static gang_result check_one(const gang_sched *s, const struct gang__reserve *r,
                              struct gang_error *error)
 {
     int64_t last = INT64_MIN;
-    bool settled = s->calendar && s->calendar->timeline && !s->reserve.all->new_timeline;
+    bool settled =
+        s->calendar && s->calendar->timeline && !(s->wake.reservations & GANG__RESERVE_TIMELINE);
     if (!r->piece && !r->over && s->reserve.all->due_ns > s->now_ns)
         return wrong(error, r, "it has no pieces, and is not over");
     if (r->aside)

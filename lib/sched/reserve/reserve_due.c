@@ -44,9 +44,7 @@ int64_t gang__reserve_next(const gang_sched *s)
 {
     if (!s->reserve.all)
         return INT64_MAX;
-    return s->reserve.all->reclass || s->reserve.all->new_timeline ? INT64_MIN
-           : s->reserve.count                                      ? s->reserve.all->due_ns
-                                                                   : INT64_MAX;
+    return s->wake.reservations ? INT64_MIN : s->reserve.count ? s->reserve.all->due_ns : INT64_MAX;
 }
 
 int64_t gang__reserve_endless_until(const gang_sched *s)
@@ -295,7 +293,7 @@ static bool do_due(gang_sched *s, struct gang__reserve *r)
  */
 static void reclass(gang_sched *s)
 {
-    s->reserve.all->reclass = false;
+    s->wake.reservations &= ~(uint32_t)GANG__RESERVE_CLASSES;
     for (struct gang__set_link *n = gang__set_first(&s->by_id), *next; n; n = next) {
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         bool some = false;
@@ -337,10 +335,11 @@ bool gang__reserve_due(gang_sched *s)
     struct gang__reserves *all = s->reserve.all;
     if (!all)
         return true;
-    if (all->new_timeline && s->reserve.count > 0 && !gang__reserve_replace_lost(s))
+    if ((s->wake.reservations & GANG__RESERVE_TIMELINE) && s->reserve.count > 0 &&
+        !gang__reserve_replace_lost(s))
         return false;
-    all->new_timeline = false;
-    if (all->reclass)
+    s->wake.reservations &= ~(uint32_t)GANG__RESERVE_TIMELINE;
+    if (s->wake.reservations & GANG__RESERVE_CLASSES)
         reclass(s);
     if (s->reserve.count > 0 && all->due_ns <= s->now_ns && !do_all_due(s))
         return false;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sched/reserve/reserve_in.h"
+#include "sched/wake/wake.h"
 
 void gang__reserve_leave_timeline(gang_sched *s)
 {
@@ -23,8 +24,8 @@ void gang__reserve_leave_timeline(gang_sched *s)
 
 void gang__reserve_note_new_timeline(gang_sched *s)
 {
-    if (s->reserve.all)
-        s->reserve.all->new_timeline = s->reserve.count > 0;
+    if (s->reserve.count > 0)
+        gang__wake_reservations(s, GANG__RESERVE_TIMELINE);
 }
 
 /* ---- what is lost ---------------------------------------------------------------------------- */

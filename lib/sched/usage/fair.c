@@ -208,8 +208,7 @@ static void resolve_bounds(gang_sched *s)
     gang__demand_apply_bounds(s);
     s->usage.bounds_count++;
     s->wake.bounds = true;
-    gang__wake_shares(s);
-    s->root.dims_changed = UINT64_MAX;
+    gang__wake_all_shares(s);
     gang__wake_preemption(s);
 }
 
@@ -228,11 +227,11 @@ void gang__fair_refresh(gang_sched *s)
     if (all)
         gang__fair_refresh_bounds(s);
     /* What a handover promises may leave bounded classes less, too. */
-    if (!s->wake.shares && (s->usage.bounded == 0 || s->root.dims_changed == 0))
+    if (!s->wake.shares && (s->usage.bounded == 0 || s->wake.share_dims == 0))
         return;
-    uint64_t moved = gang__demand_withhold(s) | (all ? UINT64_MAX : s->root.dims_changed);
+    uint64_t moved = gang__demand_withhold(s) | (all ? UINT64_MAX : s->wake.share_dims);
     s->wake.shares = false;
-    s->root.dims_changed = 0;
+    s->wake.share_dims = 0;
     divide_moved(s, 0, moved, s->total);
     for (uint32_t i = 0; i < s->queues->count; i++) /* parents stand before their children */
         if (s->qs[i]->q->first_child != GANG__NO_QUEUE)

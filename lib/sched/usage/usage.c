@@ -84,7 +84,7 @@ bool gang__gang_is_fixed(const struct gang__gang *g, bool grows)
            (g->job->preemptible == GANG_SEMI_PREEMPTIBLE && !grows);
 }
 
-static void add(struct gang__queue_state *leaf, size_t which,
+static void add(gang_sched *s, struct gang__queue_state *leaf, size_t which,
                 const struct gang__request_class *request_class, uint32_t group, int64_t times)
 {
     const struct gang__take *take = request_class->take + request_class->group[group].from;
@@ -98,8 +98,8 @@ static void add(struct gang__queue_state *leaf, size_t which,
         int64_t *amount = which == 0 ? q->used : which == 1 ? q->fixed : q->demand;
         for (uint32_t i = 0; i < count; i++)
             amount[take[i].dim] += take[i].amount * times;
-        q->dims_changed |= changed;
     }
+    gang__wake_share_dims(s, changed);
 }
 
 static void add_to_user(const struct gang__gang *g, uint32_t group, int64_t times)
@@ -111,21 +111,21 @@ static void add_to_user(const struct gang__gang *g, uint32_t group, int64_t time
         user->used[take[i].dim] += take[i].amount * times;
 }
 
-void gang__usage_shift(const struct gang__gang *g, uint32_t group, int64_t times)
+void gang__usage_shift(gang_sched *s, const struct gang__gang *g, uint32_t group, int64_t times)
 {
-    add(g->job->leaf, 0, g->request_class, group, times);
+    add(s, g->job->leaf, 0, g->request_class, group, times);
     add_to_user(g, group, times);
 }
 
-static void promise_tasks(const gang_sched *s, struct gang__gang *g, uint32_t group, bool fixed,
+static void promise_tasks(gang_sched *s, struct gang__gang *g, uint32_t group, bool fixed,
                           int64_t times)
 {
     uint32_t count;
     const struct gang__take *take =
         gang__request_class_takes(g->request_class, (int32_t)group, &count);
-    add(g->job->leaf, 0, g->request_class, group, times);
+    add(s, g->job->leaf, 0, g->request_class, group, times);
     if (fixed)
-        add(g->job->leaf, 1, g->request_class, group, times);
+        add(s, g->job->leaf, 1, g->request_class, group, times);
     if (g->job->leaf->q->budgeted)
         gang__budget_promise(s, g, take, count, times);
     if (g->job->leaf_user)
@@ -134,9 +134,8 @@ static void promise_tasks(const gang_sched *s, struct gang__gang *g, uint32_t gr
         g->job->leaf_user->used[take[i].dim] += take[i].amount * times;
 }
 
-void gang__usage_promise(const gang_sched *s, struct gang__gang *g,
-                         const struct gang_placement *places, int64_t count, bool grows,
-                         int64_t sign)
+void gang__usage_promise(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
+                         int64_t count, bool grows, int64_t sign)
 {
     bool fixed = gang__gang_is_fixed(g, grows);
     for (int64_t i = 0, first = 0; i < count; first = i) { /* a run of tasks of one group */
@@ -170,9 +169,9 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
         lacks = lacks < left ? lacks : left;
         lacks = lacks > 0 ? lacks : 0;
         left -= lacks;
-        add(leaf, 0, request_class, group, sign * g->has[group]);
-        add(leaf, 1, request_class, group, sign * kept);
-        add(leaf, 2, request_class, group, sign * lacks);
+        add(s, leaf, 0, request_class, group, sign * g->has[group]);
+        add(s, leaf, 1, request_class, group, sign * kept);
+        add(s, leaf, 2, request_class, group, sign * lacks);
         add_to_user(g, group, sign * g->has[group]);
     }
     for (struct gang__queue_state *at = leaf; at; at = at->parent)
@@ -291,13 +290,13 @@ struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_s
     return NULL;
 }
 
-void gang__usage_charge_handover(const gang_sched *s, struct gang__handover *handover, int64_t sign)
+void gang__usage_charge_handover(gang_sched *s, struct gang__handover *handover, int64_t sign)
 {
     gang__usage_promise(s, handover->taker, handover->places, handover->place_count,
                         handover->grow_group >= 0, sign);
 }
 
-void gang__usage_charge_move(const gang_sched *s, const struct gang__stop *stop, int64_t sign)
+void gang__usage_charge_move(gang_sched *s, const struct gang__stop *stop, int64_t sign)
 {
     gang__usage_promise(s, stop->gang, stop->to, stop->to_count, stop->tasks != NULL, sign);
 }

@@ -59,14 +59,13 @@ void gang__usage_in(gang_sched *s, struct gang__gang *g);
 
 /* Adds `times` the amounts of a task of the group to the usage of the gang's user, leaf and all
  * queues above; a negative `times` subtracts. */
-void gang__usage_shift(const struct gang__gang *g, uint32_t group, int64_t times);
+void gang__usage_shift(gang_sched *s, const struct gang__gang *g, uint32_t group, int64_t times);
 
 /* Adds (or, with sign -1, subtracts) what a gang is about to get at these places: it starts there,
  * or (grows) gets more tasks. It counts as usage of the gang's queues and user, and as fixed usage
  * of the queues if preemption may never take it. */
-void gang__usage_promise(const gang_sched *s, struct gang__gang *g,
-                         const struct gang_placement *places, int64_t count, bool grows,
-                         int64_t sign);
+void gang__usage_promise(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
+                         int64_t count, bool grows, int64_t sign);
 
 /* Does preemption never take what the gang gets: at its start, or (grows) with one more task? */
 bool gang__gang_is_fixed(const struct gang__gang *g, bool grows);
@@ -303,9 +302,8 @@ void gang__victims_sort(gang_sched *s);
 
 /* The capacity that a handover's taker is about to get enters (or, with sign -1, leaves) the
  * usage of its queues. The same of what a gang moves to: its new places. */
-void gang__usage_charge_handover(const gang_sched *s, struct gang__handover *handover,
-                                 int64_t sign);
-void gang__usage_charge_move(const gang_sched *s, const struct gang__stop *stop, int64_t sign);
+void gang__usage_charge_handover(gang_sched *s, struct gang__handover *handover, int64_t sign);
+void gang__usage_charge_move(gang_sched *s, const struct gang__stop *stop, int64_t sign);
 
 /* The amounts that a gang asks for when it is tried: the whole gang, with the choice that is tried
  * or at least; or a task of the first group that lacks tasks. */

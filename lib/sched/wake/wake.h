@@ -14,6 +14,7 @@
  *   gang__wake_candidates()   backfill, gang__candidates_make_ready()
  *   gang__wake_holding()      calendar, gang__calendar_sync(): into the timeline
  *   gang__wake_plans()        backfill, gang__backfill_refresh(): plans are looked at again
+ *   gang__wake_reservations() reserve, gang__reserve_due()
  *   gang__wake_shares()       usage, gang__fair_refresh()
  *   gang__wake_slices()       slice, gang__slice_run()
  *   gang__wake_preemption()   cycle: preemption is tried again
@@ -89,10 +90,27 @@ static inline void gang__wake_calendar(gang_sched *s)
     gang__wake_plans(s, GANG__PLANS_EARLIER | GANG__PLANS_MISFIT);
 }
 
-/* Usage, demand or weights changed. */
+/* Usage or demand changed, in dimensions that gang__wake_share_dims() noted. */
 static inline void gang__wake_shares(gang_sched *s)
 {
     s->wake.shares = true;
+}
+static inline void gang__wake_share_dims(gang_sched *s, uint64_t dims)
+{
+    s->wake.share_dims |= dims;
+}
+
+/* Totals, guarantees, weights or past use changed. */
+static inline void gang__wake_all_shares(gang_sched *s)
+{
+    s->wake.shares = true;
+    s->wake.share_dims = UINT64_MAX;
+}
+
+/* Reservations are looked at again, for this cause (GANG__RESERVE_*). */
+static inline void gang__wake_reservations(gang_sched *s, uint32_t causes)
+{
+    s->wake.reservations |= causes;
 }
 
 /* A gang of a matrix came, went, stopped or may run. */
