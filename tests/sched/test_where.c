@@ -114,6 +114,56 @@ START_TEST(a_restart_that_plans_keep_from_the_best_node_still_avoids_where_it_fa
 }
 END_TEST
 
+struct planned {
+    gang_job_id job;
+    gang_node_id node;
+    int64_t start_ns;
+};
+
+static int32_t find_plan(const struct gang_plan_item *item, void *user)
+{
+    struct planned *p = user;
+    if (item->what == GANG_PLAN_START && item->id == p->job) {
+        p->node = item->nodes[0];
+        p->start_ns = item->start_ns;
+    }
+    return 0;
+}
+
+/* The gang fails on the first node or (odd) on the second. Then both come free at 100 s; or
+ * (_i > 1) the other one later: the plan is not later for it. */
+START_TEST(a_planned_start_counts_on_nodes_where_the_gang_did_not_fail)
+{
+    host_open_queue(&h, 2, GANG_BACKFILL_EASY);
+    gang_job_id first = _i % 2 ? submit_on("q", 0, 4, 0) : GANG_ID_NONE;
+    struct gang_job_spec *job = host_spec("q", 1, 1, 0);
+    job->loss = GANG_LOSS_RESTART;
+    job->max_restarts = 5;
+    job->restart_delay_ns = SECOND;
+    job->time_limit_ns = 10 * SECOND;
+    gang_job_id id = host_submit(&h, job);
+    host_run(&h, 0);
+    gang_node_id node = host_node_of(&h, id, 0);
+    host_report(&h, id, 0, GANG_TASK_FAILED);
+    if (first != GANG_ID_NONE)
+        host_end_job(&h, first);
+    host_run(&h, 0);
+    gang_job_id filler[2];
+    for (size_t i = 0; i < 2; i++)
+        filler[i] = submit_on("q", i, 4, _i > 1 && i != (size_t)_i % 2 ? 200 : 100);
+    ck_assert_uint_eq(host_node_of(&h, filler[_i % 2], 0), node);
+    host_run(&h, SECOND);
+    struct planned plan = {id, GANG_ID_NONE, 0};
+    MUST(gang_plan_each(h.s, find_plan, &plan));
+    ck_assert_int_eq(plan.start_ns, host_job_info(&h, filler[0]).started_ns + 100 * SECOND);
+    if (_i > 1)
+        ck_assert_uint_eq(plan.node, node);
+    else
+        ck_assert_uint_ne(plan.node, node);
+    host_close(&h);
+}
+END_TEST
+
 static int64_t free_on(gang_node_id node)
 {
     return stage_node(&h.stage, node).gpu_free / 1000;
@@ -250,6 +300,7 @@ int main(void)
                         2);
     tcase_add_loop_test(
         c, a_restart_that_plans_keep_from_the_best_node_still_avoids_where_it_failed, 0, 6);
+    tcase_add_loop_test(c, a_planned_start_counts_on_nodes_where_the_gang_did_not_fail, 0, 4);
     tcase_add_loop_test(c, preemption_for_a_non_preemptible_job_keeps_other_cells_whole, 0, 2);
     tcase_add_test(c, a_non_preemptible_job_with_a_plan_preempts_where_the_cell_is_broken);
     tcase_add_test(c, preemption_avoids_the_node_where_the_gang_failed);

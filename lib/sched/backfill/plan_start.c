@@ -9,10 +9,12 @@
  *          first (gang__backfill_unplan_behind()), and made again after it
  *          (gang__backfill_plan_again()): those that no longer fit the depth have no plan then.
  * Where    At the earliest time at which it fits beside all that runs, is reserved and is planned
- *          (calendar/earliest.c), on the nodes that this query found. If the sums allow a start
- *          now, place has refused what amounts allow, and the next instant at which something comes
- *          free is taken. From then on each start in any leaf must leave capacity for the
- *          plan (start_between.c).
+ *          (calendar/earliest.c), on the nodes that this query found; if it fits as early on nodes
+ *          that the vetoes leave open, on those. Only vetoes that last are asked (sched/where):
+ *          which nodes cells and starved gangs close at that time is not known yet. If the sums
+ *          allow a start now, place has refused what amounts allow, and the next instant at which
+ *          something comes free is taken. From then on each start in any leaf must leave capacity
+ *          for the plan (start_between.c).
  *          A gang with several partitions has a plan in the first one alone.
  * Goes     A plan is taken out when its gang starts, leaves its wait class, or is stopped by a
  *          limit of its queues (gang__calendar_unplan()); when its nodes go, with the whole
@@ -34,8 +36,27 @@
 #include "sched/order/order.h"
 #include "sched/reserve/reserve.h"
 #include "sched/wake/wake.h"
+#include "sched/where/where.h"
 
 /* ---- a plan is made -------------------------------------------------------------------------- */
+
+/* The plan counts on nodes that the vetoes leave open, if these come free as early as any: vetoes
+ * that last are soft (nodes where the job failed). GANG_OK; GANG_ENOMEM. */
+static gang_result prefer_open_nodes(gang_sched *s, struct gang__gang *g)
+{
+    struct gang__calendar *cal = s->calendar;
+    struct gang__where w = {.s = s, .g = g, .on = s->scratch, .later = true};
+    int64_t start_ns = cal->fit.start_ns;
+    if (!gang__where_concerned(&w))
+        return GANG_OK;
+    if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
+        return GANG_ENOMEM;
+    const uint64_t *open = gang__where_open(&w, cal->end);
+    gang_result r = open ? gang__calendar_earliest_on(s, g, start_ns, open) : GANG_ENOMEM;
+    if (r == GANG_ENOMEM || (r == GANG_OK && cal->fit.start_ns == start_ns))
+        return r;
+    return gang__calendar_earliest(s, g, start_ns);
+}
 
 /* A gang that cannot start now gets the earliest start there is, if the depth of its leaf leaves
  * one for it. */
@@ -55,6 +76,8 @@ gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *g, int32_t *wh
             gang__timeline_sum_at(gang__calendar_timeline_of(s, g), s->now_ns, unused);
         r = next_ns == GANG__NEVER ? GANG_ENEVER : gang__calendar_earliest(s, g, next_ns);
     }
+    if (r == GANG_OK)
+        r = prefer_open_nodes(s, g);
     if (r == GANG_OK)
         r = gang__backfill_set_plan(s, g);
     if (r == GANG_OK)

@@ -256,18 +256,20 @@ static gang_result alloc_moving(gang_sched *s, struct gang__gang *g, gang_alloc_
     return alloc_if(&w, move_plans, id);
 }
 
-/* Are there places for the gang now, without regard to plans? */
-static bool has_capacity(gang_sched *s, const struct gang__gang *g)
+/* Do the nodes as they are have places for the gang, whatever is planned or reserved there? It asks
+ * what a refusal was for, and places nothing: no veto is heeded. */
+static gang_result fits_what_is_free(gang_sched *s, const struct gang__gang *g)
 {
-    return gang_snapshot_take(s->worker, s->scratch) == GANG_OK &&
-           gang__snapshot_fits(s->worker, s->scratch, g->request_class->request) == GANG_OK;
+    gang_result r = gang_snapshot_take(s->worker, s->scratch);
+    return r == GANG_OK ? gang__snapshot_fits(s->worker, s->scratch, g->request_class->request) : r;
 }
 
 /* Does a gang that was refused wait because of plans? In a leaf without plans: only if there are
  * places for it. */
 static bool is_for_plans(gang_sched *s, const struct gang__gang *g)
 {
-    return s->calendar->planned > 0 && (gang__calendar_leaf_plans(g) || has_capacity(s, g));
+    return s->calendar->planned > 0 &&
+           (gang__calendar_leaf_plans(g) || fits_what_is_free(s, g) == GANG_OK);
 }
 
 bool gang__backfill_lacks_capacity(gang_sched *s, struct gang__gang *g)
@@ -366,9 +368,7 @@ static gang_result blame_reservations(gang_sched *s, struct gang__gang *g, gang_
 {
     if (*why == GANG_WAIT_RESERVATION || *why == GANG_WAIT_CELLS || !gang__reserve_binds(s, g))
         return r;
-    gang_result fits = gang_snapshot_take(s->worker, s->scratch);
-    if (fits == GANG_OK)
-        fits = gang__snapshot_fits(s->worker, s->scratch, g->request_class->request);
+    gang_result fits = fits_what_is_free(s, g);
     if (fits == GANG_OK)
         *why = gang__reserve_why(s, g);
     return fits == GANG_ENOMEM ? fits : r; /* then it is tried again */

@@ -110,7 +110,7 @@ static gang_result reserved_apply(const struct gang__where *w)
 }
 
 /* Nodes that are reserved. */
-const struct gang__veto gang__reserve_veto = {GANG_WAIT_CAPACITY, false, reserved_concerns,
+const struct gang__veto gang__reserve_veto = {GANG_WAIT_CAPACITY, false, false, reserved_concerns,
                                               reserved_apply};
 
 /* ---- may a job stay where it is -------------------------------------------------------------- */

@@ -110,14 +110,15 @@ static gang_result cells_apply(const struct gang__where *w)
 }
 
 /* Nodes where the job failed before. */
-static const struct gang__veto failed = {GANG_WAIT_CAPACITY, true, failed_concerns, failed_apply};
+static const struct gang__veto failed = {GANG_WAIT_CAPACITY, true, true, failed_concerns,
+                                         failed_apply};
 /* Nodes on which planned starts count. */
-static const struct gang__veto planned = {GANG_WAIT_PLANNED, false, planned_concerns,
+static const struct gang__veto planned = {GANG_WAIT_PLANNED, false, false, planned_concerns,
                                           planned_apply};
 /* Nodes that starved gangs could use. */
-static const struct gang__veto starved = {GANG_WAIT_STARVED, false, starved_concerns,
+static const struct gang__veto starved = {GANG_WAIT_STARVED, false, false, starved_concerns,
                                           starved_apply};
 /* Cells of other queues. */
-static const struct gang__veto cells = {GANG_WAIT_CELLS, false, cells_concern, cells_apply};
+static const struct gang__veto cells = {GANG_WAIT_CELLS, false, false, cells_concern, cells_apply};
 
 const struct gang__veto *const gang__vetoes[] = {&failed, &starved, &planned, &cells, NULL};

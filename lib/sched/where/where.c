@@ -34,6 +34,12 @@ static const struct gang__veto *veto_at(const gang_sched *s, uint32_t i)
     return i < s->where.count ? s->where.registered[i] : gang__vetoes[i - s->where.count];
 }
 
+/* Is the gang kept off nodes by the veto, at the time for which it asks? */
+static bool is_concerned(const struct gang__veto *v, const struct gang__where *w)
+{
+    return (v->lasts || !w->later) && v->concerns(w);
+}
+
 bool gang__where_needs_snapshot(const struct gang__where *w)
 {
     return w->g->choice || gang__where_concerned(w);
@@ -44,7 +50,7 @@ bool gang__where_concerned(const struct gang__where *w)
     const struct gang__veto *v;
     bool some = w->only != NULL;
     for (uint32_t i = 0; !some && (v = veto_at(w->s, i)) != NULL; i++)
-        some = v->concerns(w);
+        some = is_concerned(v, w);
     return some;
 }
 
@@ -53,7 +59,7 @@ int32_t gang__where_why(const struct gang__where *w)
     const struct gang__veto *v;
     int32_t why = GANG_WAIT_CAPACITY;
     for (uint32_t i = 0; why == GANG_WAIT_CAPACITY && (v = veto_at(w->s, i)) != NULL; i++)
-        why = v->concerns(w) ? v->why : why;
+        why = is_concerned(v, w) ? v->why : why;
     return why;
 }
 
@@ -62,7 +68,7 @@ bool gang__where_is_soft(const struct gang__where *w)
     const struct gang__veto *v;
     bool some = false;
     for (uint32_t i = 0; !some && (v = veto_at(w->s, i)) != NULL; i++)
-        some = v->soft && v->concerns(w);
+        some = v->soft && is_concerned(v, w);
     return some;
 }
 
@@ -71,7 +77,7 @@ gang_result gang__where_close(const struct gang__where *w, bool soft)
     const struct gang__veto *v;
     gang_result r = GANG_OK;
     for (uint32_t i = 0; r == GANG_OK && (v = veto_at(w->s, i)) != NULL; i++)
-        if ((soft || !v->soft) && v->concerns(w))
+        if ((soft || !v->soft) && is_concerned(v, w))
             r = v->apply(w);
     for (uint32_t slot = GANG__POOL + 1; w->only && slot < w->on->end; slot++) {
         const struct gang__node *node = gang__snapshot_node(w->on, slot);

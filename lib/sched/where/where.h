@@ -33,11 +33,13 @@ struct gang__where {
     const int64_t *leaving;
     size_t leaving_count;
     uint8_t soft; /* GANG__SOFT_* */
+    bool later;   /* the gang starts at a time to come: vetoes that hold now alone are left out */
 };
 
 struct gang__veto {
     int32_t why; /* GANG_WAIT_*: the gang waits for this when it finds no place beside the veto */
     bool soft;   /* a place on closed nodes is better than none */
+    bool lasts;  /* it follows from the gang alone: it will hold whenever the gang starts */
     bool (*concerns)(const struct gang__where *w);     /* cheap */
     gang_result (*apply)(const struct gang__where *w); /* closes nodes of w->on; GANG_ENOMEM */
 };
