@@ -229,8 +229,7 @@ static bool borrows(const struct gang__gang *g, uint32_t i)
 {
     const struct gang__queue_state *leaf = g->job->leaf;
     const struct gang__request_class *in = g->waits_as->partition[i];
-    return !gang__usage_stays_within(leaf, leaf->guarantee, leaf->used, in->gang_take,
-                                     in->gang_take_count);
+    return !gang__usage_stays_within(leaf, leaf->guarantee, in->gang_take, in->gang_take_count);
 }
 
 /* Try the partitions in order; those in which the leaf would borrow come last, if it says so. */

@@ -17,15 +17,6 @@ static bool bars(const struct gang__gang *w)
                                    gang__waits_for_capacity(w->order.wait_class->why));
 }
 
-/* With these amounts, would a queue on the path have more than its fair share? */
-static bool exceeds_share(const struct gang__queue_state *q, const struct gang__take *take,
-                          uint32_t count)
-{
-    while (q->parent && gang__usage_stays_within(q, q->share, q->used, take, count))
-        q = q->parent;
-    return q->parent != NULL;
-}
-
 /* May the gang pass a gang that is starved by max_blocked_ns alone? If its start was planned
  * before; or if its queue stays inside its share and may reclaim, while that of the starved gang
  * would have more than its own. */
@@ -37,8 +28,8 @@ static bool gives_way(const struct gang__gang *starved, const struct gang__gang 
     if (starved->bypass.starved != GANG__STARVED_BLOCKED || g->calendar.plan || g->calendar.retried)
         return starved->bypass.starved == GANG__STARVED_BLOCKED;
     return g->job->leaf->q->reclaim != GANG_PREEMPT_NEVER &&
-           exceeds_share(starved->job->leaf, asks, asked) &&
-           !exceeds_share(g->job->leaf, take, count);
+           !gang__usage_path_stays_within(starved->job->leaf, true, asks, asked) &&
+           gang__usage_path_stays_within(g->job->leaf, true, take, count);
 }
 
 const struct gang__gang *gang__bypass_first_starved(const gang_sched *s, const struct gang__gang *g,
@@ -46,8 +37,7 @@ const struct gang__gang *gang__bypass_first_starved(const gang_sched *s, const s
 {
     const struct gang__queue_state *leaf = g->job->leaf;
     const struct gang__gang *w = s->bypass.starved;
-    if (!w || g->bypass.starved ||
-        gang__usage_stays_within(leaf, leaf->guarantee, leaf->used, take, count))
+    if (!w || g->bypass.starved || gang__usage_stays_within(leaf, leaf->guarantee, take, count))
         return NULL;
     /* in its own leaf, the order sees to it */
     while (w && (w->job->leaf == leaf || !bars(w) || gives_way(w, g, take, count)))

@@ -166,7 +166,7 @@ static void key_fair(gang_sched *s, const struct gang__queue_state *q,
                      const struct gang__take *take, uint32_t count, struct gang__child_key *k)
 {
     k->over_share = gang__usage_exceeds(s, q, q->share, q->used, take, count);
-    k->over_guarantee = !gang__usage_stays_within(q, q->guarantee, q->used, take, count);
+    k->over_guarantee = !gang__usage_stays_within(q, q->guarantee, take, count);
     k->priority = q->q->priority;
     k->with = gang__fair_share_ratio(s, q, q->used, take, count);
     k->used = gang__fair_share_ratio(s, q, q->used, NULL, 0);

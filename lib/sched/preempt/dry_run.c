@@ -21,24 +21,15 @@ int64_t gang__victim_tasks(const struct gang__victim *v, uint32_t group)
     return g->has[group] - g->victim.tentative_tasks[group];
 }
 
-/* So many tasks of a group leave the usage (times < 0) of the queues and of the user, or come
- * back. */
-static void shift_tasks(gang_sched *s, const struct gang__gang *g, uint32_t group, int64_t times)
-{
-    gang__usage_shift(s, g, group, times);
-    if (g->job->leaf->q->within == GANG_PREEMPT_USER_LIMIT)
-        gang__user_note_tentative(g, group, -times);
-}
-
 void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v, int64_t sign)
 {
     const struct gang__gang *g = v->g;
     p->tasks -= sign * (v->whole ? g->tasks - g->victim.tentative_count : 1);
     if (!v->whole)
-        shift_tasks(p->s, g, v->group, sign);
+        gang__usage_shift(p->s, g, v->group, sign);
     else
         for (uint32_t group = 0; group < g->request_class->request->group_count; group++)
-            shift_tasks(p->s, g, group, sign * gang__victim_tasks(v, group));
+            gang__usage_shift(p->s, g, group, sign * gang__victim_tasks(v, group));
 }
 
 void gang__victim_count(const struct gang__victim *v, int64_t sign)

@@ -16,6 +16,7 @@
  *   4. Commit: ask the victims to stop, and hand their places over to the taker (sched/stop).
  *
  * A gang is preempted only if the taker then starts. */
+#include <assert.h>
 #include <string.h>
 
 #include "place/record/record.h"
@@ -232,12 +233,6 @@ static bool try_attempts(struct gang__preemption *p)
     return reclaims && preempts && attempt(p, GANG__PREEMPT_BOTH);
 }
 
-static bool may_preempt(const struct gang__gang *g)
-{
-    return !g->places && !g->reserve.inside_of && !gang__preempt_waits_for_row(g) &&
-           !g->job->never_preempts && !gang__gang_insists(g);
-}
-
 /* Set up and try once more; what earlier attempts came to stays noted. */
 static bool try_choice(struct gang__preemption *p, gang_sched *s, struct gang__gang *g, bool dry)
 {
@@ -305,8 +300,8 @@ bool gang__preempt_try(struct gang__preemption *p, gang_sched *s, struct gang__g
 bool gang__preempt_for(gang_sched *s, struct gang__gang *g)
 {
     struct gang__preemption p;
-    if (!may_preempt(g))
-        return false;
+    assert(!g->job->never_preempts && !gang__gang_insists(g) && !g->places &&
+           !gang__preempt_waits_for_row(g) && !g->reserve.inside_of);
     bool done = gang__preempt_try(&p, s, g, false);
     s->no_memory = s->no_memory || !s->preempt.victims || s->preempt.victims->failed;
     return done;

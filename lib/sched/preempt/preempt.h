@@ -4,8 +4,8 @@
 
 #include "sched/record/state.h"
 
-/* Preempt others for the gang, if the rules allow it and it then starts. True: it started, or its
- * victims are stopping. */
+/* Preempt others for the gang, for which preemption is worth while, if the rules allow it and it
+ * then starts. True: it started, or its victims are stopping. */
 bool gang__preempt_for(gang_sched *s, struct gang__gang *g);
 
 /* Can preemption help a gang that waits for this reason? A gang that waits for a reservation may

@@ -42,7 +42,6 @@ struct gang__victim {
     bool spared; /* it stays after all; removed from the list when all were checked */
     bool moves;  /* it starts again at `to`; a task alone: or with its gang */
     bool named;  /* a task alone: it is among those of a stop */
-    bool waits;  /* its gang counts as waiting for its user meanwhile; for preempt_rules.c */
     uint32_t group;
     int64_t task;            /* one above the minimum, if not whole */
     gang_node_id node;       /* of all its tasks; GANG_ID_NONE: several, or shared in time */

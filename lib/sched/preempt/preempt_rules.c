@@ -122,7 +122,7 @@ static bool has_no_guarantee(const struct gang__preemption *p, const struct gang
 static bool takes_back(const struct gang__preemption *p, const struct gang__queue_state *a,
                        const struct gang__victim *v)
 {
-    return gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count) &&
+    return gang__usage_stays_within(a, a->guarantee, p->take, p->count) &&
            gang__preempt_is_borrower(p, v) &&
            (!gang__preempt_outranks(p->s, v->g->job, p->taker->job) ||
             gang__preempt_may_keep_by_guarantee(p, v->g));
@@ -151,14 +151,13 @@ static struct gang__preempt_rule rule_of_reclaim(const struct gang__preemption *
     bool over_guarantee = is_above(p, b, b->guarantee);
     if (!over_share && (p->fair || !over_guarantee || has_no_guarantee(p, a)))
         return (struct gang__preempt_rule){GANG_PROTECTED_SHARE, b};
-    bool by_share =
-        over_share && (gang__usage_stays_within(a, a->share, a->used, p->take, p->count) ||
-                       may_take_dominant(p, a, b));
+    bool by_share = over_share && (gang__usage_stays_within(a, a->share, p->take, p->count) ||
+                                   may_take_dominant(p, a, b));
     bool outranked = gang__preempt_outranks(p->s, victim->job, p->taker->job);
     if (by_share && !outranked)
         return takeable;
     if (over_guarantee && (!outranked || gang__preempt_may_keep_by_guarantee(p, victim)) &&
-        gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count))
+        gang__usage_stays_within(a, a->guarantee, p->take, p->count))
         return takeable;
     if (outranked)
         return (struct gang__preempt_rule){GANG_PROTECTED_OUTRANKS, a};
@@ -287,8 +286,8 @@ bool gang__preempt_is_above_guarantee(const struct gang__preemption *p)
 bool gang__preempt_is_entitled(const struct gang__preemption *p)
 {
     const struct gang__queue_state *leaf = p->taker->job->leaf;
-    return gang__usage_stays_within(leaf, leaf->share, leaf->used, p->take, p->count) ||
-           gang__usage_stays_within(leaf, leaf->guarantee, leaf->used, p->take, p->count) ||
+    return gang__usage_stays_within(leaf, leaf->share, p->take, p->count) ||
+           gang__usage_stays_within(leaf, leaf->guarantee, p->take, p->count) ||
            is_owed_dominant(p);
 }
 
@@ -336,10 +335,7 @@ bool gang__preempt_keeps_guarantees(const struct gang__preemption *p)
 
 bool gang__preempt_is_guaranteed(const struct gang__preemption *p)
 {
-    for (const struct gang__queue_state *q = p->taker->job->leaf; q->parent; q = q->parent)
-        if (!gang__usage_stays_within(q, q->guarantee, q->used, p->take, p->count))
-            return false;
-    return true;
+    return gang__usage_path_stays_within(p->taker->job->leaf, false, p->take, p->count);
 }
 
 bool gang__preempt_breaks_guarantee(const struct gang__preemption *p,
@@ -349,7 +345,7 @@ bool gang__preempt_breaks_guarantee(const struct gang__preemption *p,
     if (p->mode == GANG__PREEMPT_ACROSS)
         return gang__preempt_rule_of_rank(p, victim).rule == GANG_PROTECTED_GUARANTEE;
     gang__preempt_branches(p->taker->job->leaf, victim->job->leaf, &a, &b);
-    if (gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count))
+    if (gang__usage_stays_within(a, a->guarantee, p->take, p->count))
         return false;
     for (const struct gang__queue_state *q = victim->job->leaf; q != b->parent; q = q->parent)
         if (is_inside_guarantee(p, q))
@@ -357,41 +353,46 @@ bool gang__preempt_breaks_guarantee(const struct gang__preemption *p,
     return false;
 }
 
+static void undo_wait(gang_sched *s, const struct gang__trial_record *r)
+{
+    struct gang__gang *g = r->what;
+    (void)s;
+    g->demands = false;
+    g->job->leaf_user->waiting--;
+}
+
 /* Victims of the taker's leaf wait when they have stopped: their users are then active, and the
- * limit of the taker's user depends on that. */
-static void let_victims_wait(const struct gang__preemption *p)
+ * limit of the taker's user depends on that. False: out of memory. */
+static bool let_victims_wait(const struct gang__preemption *p, struct gang__trial *t)
 {
     const struct gang__queue_state *leaf = p->taker->job->leaf;
-    struct gang__victims *v = p->s->preempt.victims;
+    const struct gang__victims *v = p->s->preempt.victims;
     if (leaf->q->preempt == GANG_PREEMPT_MODE_CANCEL || !p->taker->job->leaf_user)
-        return;
+        return true;
+    if (!gang__trial_reserve(t, v->count))
+        return false;
     for (size_t i = 0; i < v->count; i++) {
         struct gang__gang *g = v->list[i].g;
         if (g->job->leaf != leaf || g->demands || v->list[i].moves)
             continue;
-        v->list[i].waits = g->demands = true;
+        g->demands = true;
         g->job->leaf_user->waiting++;
+        gang__trial_note(t, undo_wait, g, NULL, 0, 0);
     }
-}
-
-static void end_wait_of_victims(const struct gang__preemption *p)
-{
-    struct gang__victims *v = p->s->preempt.victims;
-    for (size_t i = 0; i < v->count; i++)
-        if (v->list[i].waits) {
-            v->list[i].waits = v->list[i].g->demands = false;
-            v->list[i].g->job->leaf_user->waiting--;
-        }
+    return true;
 }
 
 bool gang__preempt_may_start(const struct gang__preemption *p)
 {
     struct gang__refusal refusal;
-    let_victims_wait(p);
-    bool may = !gang__limits_refuse(p->s, p->taker, p->take, p->count,
+    struct gang__trial t;
+    gang__trial_begin(&t, p->s, NULL);
+    bool ok = let_victims_wait(p, &t);
+    p->s->preempt.victims->failed = p->s->preempt.victims->failed || !ok;
+    ok = ok && !gang__limits_refuse(p->s, p->taker, p->take, p->count,
                                     p->taker->order.wait_class->fixed, &refusal);
-    end_wait_of_victims(p);
-    return may;
+    gang__trial_drop(&t);
+    return ok;
 }
 
 /* The taker is charged: does the queue use more than it may reclaim for? */

@@ -317,13 +317,23 @@ bool gang__usage_exceeds(const gang_sched *s, const struct gang__queue_state *q,
 }
 
 bool gang__usage_stays_within(const struct gang__queue_state *q, const int64_t *bound,
-                              const int64_t *used, const struct gang__take *take, uint32_t count)
+                              const struct gang__take *take, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t d = take[i].dim;
         if (q->guarantee[d] != GANG__NO_BOUND && bound[d] != GANG__NO_BOUND &&
-            used[d] + take[i].amount > bound[d])
+            q->used[d] + take[i].amount > bound[d])
             return false;
     }
     return true;
+}
+
+bool gang__usage_path_stays_within(const struct gang__queue_state *leaf, bool by_share,
+                                   const struct gang__take *take, uint32_t count)
+{
+    const struct gang__queue_state *q = leaf;
+    while (q->parent &&
+           gang__usage_stays_within(q, by_share ? q->share : q->guarantee, take, count))
+        q = q->parent;
+    return !q->parent;
 }

@@ -102,19 +102,38 @@ static void add(gang_sched *s, struct gang__queue_state *leaf, size_t which,
     gang__wake_share_dims(s, changed);
 }
 
-static void add_to_user(const struct gang__gang *g, uint32_t group, int64_t times)
+/* Adds `times` what a task takes to amounts of a user, in the first `end` dimensions. */
+static void add_amounts(int64_t *amount, uint32_t end, const struct gang__take *take,
+                        uint32_t count, int64_t times)
 {
-    const struct gang__request_class *request_class = g->request_class;
-    const struct gang__take *take = request_class->take + request_class->group[group].from;
+    for (uint32_t i = 0; i < count; i++)
+        if (take[i].dim < end)
+            amount[take[i].dim] += take[i].amount * times;
+}
+
+static void add_to_user(const gang_sched *s, const struct gang__gang *g, uint32_t group,
+                        int64_t times)
+{
     struct gang__user *user = g->job->leaf->users.count > 0 ? g->job->leaf_user : NULL;
-    for (uint32_t i = 0; user && times && i < request_class->group[group].count; i++)
-        user->used[take[i].dim] += take[i].amount * times;
+    uint32_t count;
+    const struct gang__take *take =
+        gang__request_class_takes(g->request_class, (int32_t)group, &count);
+    if (user && times)
+        add_amounts(user->used, s->dims, take, count, times);
 }
 
 void gang__usage_shift(gang_sched *s, const struct gang__gang *g, uint32_t group, int64_t times)
 {
     add(s, g->job->leaf, 0, g->request_class, group, times);
-    add_to_user(g, group, times);
+    add_to_user(s, g, group, times);
+    if (g->job->leaf->q->within != GANG_PREEMPT_USER_LIMIT)
+        return;
+    const struct gang__user *user = g->job->leaf_user;
+    uint32_t count;
+    const struct gang__take *take =
+        gang__request_class_takes(g->request_class, (int32_t)group, &count);
+    if (user && user->tentative)
+        add_amounts(user->tentative, GANG_MAX_KINDS, take, count, -times);
 }
 
 static void promise_tasks(gang_sched *s, struct gang__gang *g, uint32_t group, bool fixed,
@@ -130,8 +149,7 @@ static void promise_tasks(gang_sched *s, struct gang__gang *g, uint32_t group, b
         gang__budget_promise(s, g, take, count, times);
     if (g->job->leaf_user)
         gang__user_advance(s, g->job->leaf, g->job->leaf_user);
-    for (uint32_t i = 0; g->job->leaf_user && i < count; i++)
-        g->job->leaf_user->used[take[i].dim] += take[i].amount * times;
+    add_to_user(s, g, group, times);
 }
 
 void gang__usage_promise(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
@@ -172,7 +190,7 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
         add(s, leaf, 0, request_class, group, sign * g->has[group]);
         add(s, leaf, 1, request_class, group, sign * kept);
         add(s, leaf, 2, request_class, group, sign * lacks);
-        add_to_user(g, group, sign * g->has[group]);
+        add_to_user(s, g, group, sign * g->has[group]);
     }
     for (struct gang__queue_state *at = leaf; at; at = at->parent)
         at->tasks += sign * g->tasks;

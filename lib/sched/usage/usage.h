@@ -57,8 +57,9 @@ void gang__gpu_memory_copy_end(gang_sched *s, const gang_sched *from);
 void gang__usage_out(gang_sched *s, struct gang__gang *g);
 void gang__usage_in(gang_sched *s, struct gang__gang *g);
 
-/* Adds `times` the amounts of a task of the group to the usage of the gang's user, leaf and all
- * queues above; a negative `times` subtracts. */
+/* So many tasks of a group become tentative victims of an attempt to preempt (times < 0), or stay
+ * after all: their amounts leave the usage of the gang's user, leaf and all queues above. A leaf
+ * with preemption by user limit counts what its users would lose (gang__user.tentative). */
 void gang__usage_shift(gang_sched *s, const struct gang__gang *g, uint32_t group, int64_t times);
 
 /* Adds (or, with sign -1, subtracts) what a gang is about to get at these places: it starts there,
@@ -143,7 +144,11 @@ bool gang__usage_exceeds(const gang_sched *s, const struct gang__queue_state *q,
 
 /* Does the queue stay inside `bound` with these amounts more, in the dimensions of `take`? */
 bool gang__usage_stays_within(const struct gang__queue_state *q, const int64_t *bound,
-                              const int64_t *used, const struct gang__take *take, uint32_t count);
+                              const struct gang__take *take, uint32_t count);
+
+/* Do the leaf and all queues above it stay inside their guarantees, or (by_share) their shares? */
+bool gang__usage_path_stays_within(const struct gang__queue_state *leaf, bool by_share,
+                                   const struct gang__take *take, uint32_t count);
 
 /* ---- limits.c ---- */
 
@@ -178,10 +183,6 @@ void gang__users_limit_refresh(gang_sched *s);
 /* The limit of a user of the leaf, in a dimension; INT64_MAX: none. */
 int64_t gang__users_limit_of(const gang_sched *s, const struct gang__queue_state *leaf,
                              const struct gang__user *user, uint32_t dim);
-
-/* So many tasks of a group become tentative victims of an attempt to preempt (times > 0), or no
- * longer. */
-void gang__user_note_tentative(const struct gang__gang *g, uint32_t group, int64_t times);
 
 /* ---- choices.c ---- */
 

@@ -88,16 +88,3 @@ int64_t gang__users_limit_of(const gang_sched *s, const struct gang__queue_state
         return INT64_MAX;
     return gang__mul_div(limit->limit[dim], user->weight, GANG_WHOLE);
 }
-
-void gang__user_note_tentative(const struct gang__gang *g, uint32_t group, int64_t times)
-{
-    struct gang__user *user = g->job->leaf_user;
-    uint32_t count;
-    if (!user || !user->tentative || times == 0)
-        return;
-    const struct gang__take *take =
-        gang__request_class_takes(g->request_class, (int32_t)group, &count);
-    for (uint32_t i = 0; i < count; i++)
-        if (take[i].dim < GANG_MAX_KINDS)
-            user->tentative[take[i].dim] += take[i].amount * times;
-}
