@@ -148,13 +148,12 @@ gang_result gang_request_write_explanation(gang_worker *worker, gang_request *re
                        json_array(),    json_array(), {GANG_OK}};
     gang_result r =
         w.root && w.groups && w.sets ? gang_request_explain(worker, request, add, &w) : GANG_ENOMEM;
-    if (r == GANG_OK && (json_object_set(w.root, "groups", w.groups) != 0 ||
-                         json_object_set(w.root, "group_sets", w.sets) != 0))
-        r = GANG_ENOMEM;
+    gang__json_put(&w.maker, w.root, "groups", w.groups);
+    gang__json_put(&w.maker, w.root, "group_sets", w.sets);
+    if (r == GANG_OK)
+        r = w.maker.result;
     if (r == GANG_OK)
         r = gang__json_write(w.root, 0, write, user);
-    json_decref(w.groups);
-    json_decref(w.sets);
     json_decref(w.root);
     return r;
 }

@@ -115,47 +115,36 @@ struct writer {
     gang_cluster *c;
     const gang_request *request;
     json_t *tasks;
+    struct gang__json_maker maker;
 };
 
-static json_t *mask_to_json(const uint64_t *mask, size_t words)
+static void put_number(struct writer *w, json_t *o, const char *key, int64_t number)
+{
+    gang__json_put(&w->maker, o, key, json_integer(number));
+}
+
+static void put_text(struct writer *w, json_t *o, const char *key, const char *text)
+{
+    gang__json_put(&w->maker, o, key, gang__json_new_text(&w->maker, text));
+}
+
+static void put_mask(struct writer *w, json_t *o, const char *key, const uint64_t *mask,
+                     size_t words)
 {
     json_t *list = json_array();
-    for (size_t w = 0; list && w < words; w++)
-        for (uint64_t bits = mask[w]; bits; bits &= bits - 1)
-            if (json_array_append_new(
-                    list, json_integer((json_int_t)(w * 64) + __builtin_ctzll(bits))) != 0) {
-                json_decref(list);
-                return NULL;
-            }
-    return list;
+    for (size_t i = 0; i < words; i++)
+        for (uint64_t bits = mask[i]; bits; bits &= bits - 1)
+            gang__json_push(&w->maker, list,
+                            json_integer((json_int_t)(i * 64) + __builtin_ctzll(bits)));
+    gang__json_put(&w->maker, o, key, list);
 }
 
-/* Set a new member; false if either is out of memory (NULL). Takes the value. */
-static bool set(json_t *object, const char *key, json_t *value)
-{
-    return json_object_set_new(object, key, value) == 0;
-}
-
-static json_t *node_name(gang_cluster *c, gang_node_id id)
+static void put_node(struct writer *w, json_t *o, gang_node_id id)
 {
     gang__rcu_enter();
-    struct gang__node *node = gang__node_of(c, id);
-    json_t *name = json_string(node ? node->name : "");
+    const struct gang__node *node = gang__node_of(w->c, id);
+    put_text(w, o, "node", node ? node->name : "");
     gang__rcu_leave();
-    return name;
-}
-
-/* A name of each GPU of a task, if all are known. */
-static json_t *names_to_json(const struct gang__task_location *in,
-                             const char *(*name_of)(const struct gang__task_location *, size_t))
-{
-    json_t *list = json_array();
-    for (uint64_t left = in->task.gpus; left; left &= left - 1)
-        if (json_array_append_new(list, json_string(name_of(in, (size_t)__builtin_ctzll(left))))) {
-            json_decref(list);
-            return NULL;
-        }
-    return list;
 }
 
 static const char *pci_of(const struct gang__task_location *in, size_t gpu)
@@ -164,61 +153,68 @@ static const char *pci_of(const struct gang__task_location *in, size_t gpu)
     return pci && pci[0] ? pci : NULL;
 }
 
-static bool add_names(json_t *o, const char *key, const struct gang__task_location *in,
+/* A name of each GPU of a task, if all are known. */
+static void put_names(struct writer *w, json_t *o, const char *key,
+                      const struct gang__task_location *in,
                       const char *(*name_of)(const struct gang__task_location *, size_t))
 {
     for (uint64_t left = in->task.gpus; left; left &= left - 1)
         if (!name_of(in, (size_t)__builtin_ctzll(left)))
-            return true;
-    return in->task.gpus == 0 || set(o, key, names_to_json(in, name_of));
+            return;
+    if (in->task.gpus == 0)
+        return;
+    json_t *list = json_array();
+    for (uint64_t left = in->task.gpus; left; left &= left - 1)
+        gang__json_push(&w->maker, list,
+                        gang__json_new_text(&w->maker, name_of(in, (size_t)__builtin_ctzll(left))));
+    gang__json_put(&w->maker, o, key, list);
 }
 
-static bool add_text(json_t *o, const char *key, struct writer *w, const struct gang_task *task,
-                     int32_t what)
+static void put_task_text(struct writer *w, json_t *o, const char *key,
+                          const struct gang_task *task, int32_t what)
 {
     size_t bytes;
     gang_result r = gang_task_text(w->c, task, what, NULL, 0, &bytes);
     if (r != GANG_ELIMIT || bytes <= 1)
-        return true;
+        return;
     char *text = gang__alloc(&w->c->mem, bytes);
-    bool ok = text && gang_task_text(w->c, task, what, text, bytes, NULL) == GANG_OK &&
-              set(o, key, json_string(text));
+    if (text && gang_task_text(w->c, task, what, text, bytes, NULL) == GANG_OK)
+        put_text(w, o, key, text);
+    else
+        gang__json_note(&w->maker, GANG_ENOMEM);
     gang__release(&w->c->mem, text);
-    return ok;
 }
 
 /* Data for a launcher. A removed node is gone if the task takes nothing of it. */
-static bool add_inside(json_t *o, struct writer *w, const struct gang_task *task)
+static void put_inside(struct writer *w, json_t *o, const struct gang_task *task)
 {
     struct gang__task_location in;
-    bool ok = true;
     gang__rcu_enter();
-    if (gang__task_location_find(w->c, task, &in) == GANG_OK)
-        ok = add_names(o, "pci", &in, pci_of) &&
-             add_names(o, "uuids", &in, gang__task_location_uuid);
+    if (gang__task_location_find(w->c, task, &in) == GANG_OK) {
+        put_names(w, o, "pci", &in, pci_of);
+        put_names(w, o, "uuids", &in, gang__task_location_uuid);
+    }
     gang__rcu_leave();
-    return ok && add_text(o, "cpuset", w, task, GANG_TASK_TEXT_CPUSET) &&
-           add_text(o, "nodeset", w, task, GANG_TASK_TEXT_NODESET);
+    put_task_text(w, o, "cpuset", task, GANG_TASK_TEXT_CPUSET);
+    put_task_text(w, o, "nodeset", task, GANG_TASK_TEXT_NODESET);
 }
 
-static int32_t add_task(const struct gang_task *task, void *user)
+static int32_t put_task(const struct gang_task *task, void *user)
 {
     struct writer *w = user;
     json_t *o = json_object();
-    bool ok = set(o, "task", json_integer(task->task)) &&
-              set(o, "group", json_string(w->request->group[task->group].name)) &&
-              set(o, "node", node_name(w->c, task->node)) &&
-              set(o, "cpu_milli", json_integer(task->cpu_milli)) &&
-              set(o, "memory_bytes", json_integer(task->memory_bytes)) &&
-              set(o, "gpus", mask_to_json(&task->gpus, 1)) &&
-              set(o, "share", json_real(task->gpu_count ? task->gpu_share / 1000.0 : 0.0)) &&
-              set(o, "cores", mask_to_json(task->cores, GANG_MAX_CORES / 64)) &&
-              add_inside(o, w, task);
-    if (!ok) {
-        json_decref(o);
-        return GANG_ENOMEM;
-    }
-    return json_array_append_new(w->tasks, o) == 0 ? GANG_OK : GANG_ENOMEM;
+    put_number(w, o, "task", task->task);
+    put_text(w, o, "group", w->request->group[task->group].name);
+    put_node(w, o, task->node);
+    put_number(w, o, "cpu_milli", task->cpu_milli);
+    put_number(w, o, "memory_bytes", task->memory_bytes);
+    put_mask(w, o, "gpus", &task->gpus, 1);
+    gang__json_put(&w->maker, o, "share",
+                   json_real(task->gpu_count ? task->gpu_share / 1000.0 : 0.0));
+    put_mask(w, o, "cores", task->cores, GANG_MAX_CORES / 64);
+    put_inside(w, o, task);
+    gang__json_push(&w->maker, w->tasks, o);
+    return w->maker.result;
 }
 
 gang_result gang_alloc_write_json(gang_cluster *cluster, gang_alloc_id id, gang_write_fn write,
@@ -231,18 +227,18 @@ gang_result gang_alloc_write_json(gang_cluster *cluster, gang_alloc_id id, gang_
     if (r != GANG_OK)
         return r;
     struct gang_alloc_info sum = GANG_ALLOC_INFO_INIT;
-    struct writer w = {cluster, a->request, json_array()};
+    struct writer w = {cluster, a->request, json_array(), {GANG_OK}};
     json_t *root = json_object();
-    r = w.tasks && root ? gang_alloc_each(cluster, id, add_task, &w) : GANG_ENOMEM;
+    r = gang_alloc_each(cluster, id, put_task, &w);
     if (r == GANG_OK)
         r = gang_alloc_each(cluster, id, add_totals, &sum);
     gang__alloc_read_end(a);
-    if (r == GANG_OK && !(json_object_set(root, "tasks", w.tasks) == 0 &&
-                          set(root, "gpu_milli", json_integer(sum.gpu_milli))))
-        r = GANG_ENOMEM;
+    gang__json_put(&w.maker, root, "tasks", w.tasks);
+    put_number(&w, root, "gpu_milli", sum.gpu_milli);
+    if (r == GANG_OK)
+        r = w.maker.result;
     if (r == GANG_OK)
         r = gang__json_write(root, 0, write, user);
-    json_decref(w.tasks);
     json_decref(root);
     return r;
 }
