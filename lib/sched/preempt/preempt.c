@@ -162,22 +162,50 @@ static bool try_once(struct gang__preemption *p, enum gang__preempt_mode mode, b
     return gang__preempt_end(p, found && gang__preempt_settle(p));
 }
 
+/* After a try on credit that failed: if it barred no victim, bar one of those that were noted.
+ * False: there is none. */
+static bool bar_another(struct gang__preemption *p, uint32_t barred)
+{
+    struct gang__bars *bars = &p->bars;
+    if (bars->count > barred)
+        return true;
+    if (bars->others == 0)
+        return false;
+    bars->others--;
+    bars->count = bars->other[bars->others].count;
+    bars->of[bars->count++] = bars->other[bars->others].g;
+    return true;
+}
+
+/* Tries on credit: a few, or more while they look at few gangs. */
+enum { FEW_TRIES = 8, MOST_TRIES = 64, FEW_STEPS = 1024 };
+
+static bool try_on_credit(struct gang__preemption *p, enum gang__preempt_mode mode)
+{
+    int64_t begun = p->s->steps;
+    bool more = true;
+    for (int tries = 0; more && tries < MOST_TRIES; tries++) {
+        uint32_t barred = p->bars.count;
+        if (try_once(p, mode, true))
+            return true;
+        more = (tries + 1 < FEW_TRIES || p->s->steps - begun < FEW_STEPS) &&
+               !p->s->preempt.victims->failed && bar_another(p, barred);
+    }
+    return false;
+}
+
 /* Victims in order, until the rules forbid more, may all lie on nodes where they are of no use. (By
  * priority the rules forbid the same gangs whatever was taken.) A second try takes them on credit,
  * by the usage before the attempt, and asks the rules of those that are left when all others were
- * spared. One that they refuse is left out of the next try. */
+ * spared. Those that they refuse are left out of the next try, one after the other, until the rules
+ * allow the rest. */
 static bool attempt(struct gang__preemption *p, enum gang__preempt_mode mode)
 {
-    p->barred_count = 0;
+    p->bars.count = p->bars.others = 0;
     if (try_once(p, mode, false))
         return true;
     bool fixed = mode == GANG__PREEMPT_WITHIN && !gang__preempt_by_user_limit(p);
-    if ((!p->lacks_place && p->barred_count == 0) || fixed)
-        return false;
-    for (uint32_t tries = 0; tries <= p->barred_count && tries < GANG__MOST_BARRED; tries++)
-        if (try_once(p, mode, true))
-            return true;
-    return false;
+    return (p->lacks_place || p->bars.count > 0) && !fixed && try_on_credit(p, mode);
 }
 
 /* ---- which taker, which attempts ------------------------------------------------------------- */

@@ -39,9 +39,10 @@ enum gang__preempt_mode {
 struct gang__victim {
     struct gang__gang *g;
     bool whole;
-    bool spared; /* it stays after all; removed from the list when all were checked */
-    bool moves;  /* it starts again at `to`; a task alone: or with its gang */
-    bool named;  /* a task alone: it is among those of a stop */
+    bool spared;  /* it stays after all; removed from the list when all were checked */
+    bool moves;   /* it starts again at `to`; a task alone: or with its gang */
+    bool named;   /* a task alone: it is among those of a stop */
+    bool is_back; /* it is not tentative for the time being; for result.c */
     uint32_t group;
     int64_t task;            /* one above the minimum, if not whole */
     gang_node_id node;       /* of all its tasks; GANG_ID_NONE: several, or shared in time */
@@ -98,7 +99,20 @@ struct gang__cursor {
     size_t spares, spare_cap, group_cap, next;
 };
 
-enum { GANG__MOST_BARRED = 8 };
+enum { GANG__MOST_BARRED = 8, GANG__MOST_OTHERS = 24 };
+
+/* Tries on credit: which victims are left out of the next try? When the rules refuse the victims of
+ * a try, at least one of those that they refuse must be left out: the first one is barred, and the
+ * others are noted, to be barred in its place if that leads nowhere. */
+struct gang__bars {
+    struct gang__gang *of[GANG__MOST_BARRED];
+    uint32_t count;
+    struct {
+        struct gang__gang *g;
+        uint32_t count; /* of those that were barred when it was noted */
+    } other[GANG__MOST_OTHERS];
+    uint32_t others;
+};
 
 /* An attempt to preempt for a taker. It lives on the stack. */
 struct gang__preemption {
@@ -118,9 +132,7 @@ struct gang__preemption {
     bool looked;                           /* sched.preempt.base is the cluster as it is */
     bool owns_nodes;                       /* the taker names an exclusive or lending partition */
     bool pretext; /* a victim of the taker's branch would start again beside the taker */
-    /* Tries on credit: victims that the rules forbade to take in an earlier one. */
-    struct gang__gang *barred[GANG__MOST_BARRED];
-    uint32_t barred_count;
+    struct gang__bars bars;
     bool lacks_place; /* the last try took all victims that the rules allow */
     bool dry;         /* it is only asked what would happen: nothing is committed, or logged */
     int32_t outcome;  /* GANG_PREEMPTION_*: how far the attempts came that failed */
@@ -333,7 +345,8 @@ bool gang__preempt_move(struct gang__preemption *p);
 
 /* The taker is charged: are gangs of its branch given up that would start again beside it? */
 bool gang__preempt_is_pretext(struct gang__preemption *p);
-/* Do the rules allow to take the victims that are left? If not, one of them is barred. */
+/* Do the rules allow to take the victims that are left? If not, one of them is barred, unless as
+ * many are as may be. */
 bool gang__preempt_result_is_allowed(struct gang__preemption *p);
 /* The victim is a victim no more, and back in the usage. */
 void gang__victim_put_back(struct gang__preemption *p, const struct gang__victim *v);

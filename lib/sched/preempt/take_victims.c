@@ -16,8 +16,8 @@ enum choice { TAKE, SKIP, REFUSED };
 
 static bool is_barred(const struct gang__preemption *p, const struct gang__gang *g)
 {
-    for (uint32_t i = 0; p->before && i < p->barred_count; i++)
-        if (p->barred[i] == g)
+    for (uint32_t i = 0; p->before && i < p->bars.count; i++)
+        if (p->bars.of[i] == g)
             return true;
     return false;
 }
