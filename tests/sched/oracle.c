@@ -328,6 +328,21 @@ static int forbidden_by(const struct oracle *o, const struct oracle_job *job)
     return NOBODY;
 }
 
+int oracle_exceeded(const struct oracle *o, const struct oracle *before)
+{
+    for (int q = 0; q < o->queues; q++)
+        for (int k = 0; k < ORACLE_KINDS; k++) {
+            const struct oracle_queue *queue = &o->queue[q];
+            int64_t all = used(o, q, k), fixed = used_nonpreemptible(o, q, k);
+            if (queue->limit[k] >= 0 && all > queue->limit[k] && all > used(before, q, k))
+                return q;
+            if (!queue->to_limit && queue->guarantee[k] >= 0 && fixed > queue->guarantee[k] &&
+                fixed > used_nonpreemptible(before, q, k))
+                return q;
+        }
+    return -1;
+}
+
 static bool is_allowed(const struct oracle *o, const struct oracle_job *job)
 {
     for (int k = 0; k < ORACLE_KINDS; k++)

@@ -70,6 +70,10 @@ void oracle_share(struct oracle *o);
 /* Decide until nothing changes. Returns false if it goes on for ever. */
 bool oracle_settle(struct oracle *o);
 
+/* A queue that uses more than its limit, or more for non-preemptible work than its guarantee if it
+ * is bounded by that, and more than before; -1: there is none. Rules 3 and 4. */
+int oracle_exceeded(const struct oracle *o, const struct oracle *before);
+
 /* Is there any set of victims that the job may take by its guarantees, one after the other, and
  * that lets it start? For jobs that wait; looks at gangs that fall whole and at none that is moved.
  */

@@ -7,7 +7,12 @@
  *   GANG_SEED           begins with this world
  *   GANG_TEST_SECONDS   how long, 3 unless told
  *   GANG_TEST_WHOLE     runs are not cut into steps
- *   GANG_TEST_TRACE     prints each start and stop, and the job that a stop makes place for */
+ *   GANG_TEST_TRACE     prints each start and stop, and the job that a stop makes place for
+ *
+ * In all worlds: no queue exceeds its limit, nor non-preemptible work what bounds it; nothing is
+ * stopped for a job that does not start then; no two jobs stop each other; what goes on ends. A job
+ * inside the guarantees of its queues starts if any set of victims makes that possible. An event is
+ * a submission, a start, a growth or a stop. */
 #include <gangsched/gangsched.h>
 #include <gangsched/sched.h>
 
@@ -22,10 +27,13 @@ enum { CALM_RUNS = 20 };
 
 static struct stage stage;
 static gang_sched *sched;
-static struct oracle oracle;
+static struct oracle oracle, last_use; /* last_use: what ran when the bounds were checked last */
 static gang_job_id id[ORACLE_JOBS];
-static int64_t ops_seen, compared, otherwise;
+static int64_t ops_seen, compared, otherwise, submitted, violations;
 static uint64_t run_seed;
+static bool stopped_for[ORACLE_JOBS + 1]
+                       [ORACLE_JOBS + 1]; /* victim, taker: since the last submission */
+static bool adopting;                     /* jobs that run already are taken in */
 static bool equal_sizes, lending, many_nodes, two_kinds, to_limits;
 static int32_t nonpreemptible[ORACLE_QUEUES]; /* GANG_NONPREEMPTIBLE_* */
 static int64_t max_steps, now_ns = 1000000000;
@@ -199,6 +207,8 @@ static void submit(struct oracle_job *job, const struct gang_running_spec *at)
                   gang_result_name(r));
     if (r != GANG_OK)
         return;
+    submitted++;
+    memset(stopped_for, 0, sizeof(stopped_for));
     oracle.jobs++;
 }
 
@@ -240,6 +250,20 @@ static void note_stop(const struct gang_event *event)
     job->stopped_for[taker - oracle.job] |= event->reason != GANG_REASON_MOVE;
 }
 
+/* No two jobs stop each other, unless a job is submitted in between. */
+static void note_pair(const struct gang_event *event)
+{
+    const struct oracle_job *job = job_of(event->job), *taker = job_of(event->preemptor);
+    if (event->preemptor == GANG_ID_NONE || event->reason == GANG_REASON_MOVE)
+        return;
+    stopped_for[job - oracle.job][taker - oracle.job] = true;
+    if (!stopped_for[taker - oracle.job][job - oracle.job])
+        return;
+    printf("GANG_SEED=%" PRIu64 ": jobs %td and %td stop each other\n", run_seed, job - oracle.job,
+           taker - oracle.job);
+    violations++;
+}
+
 static int32_t count_op(const struct gang_event *event, void *user)
 {
     (void)user;
@@ -247,7 +271,7 @@ static int32_t count_op(const struct gang_event *event, void *user)
         job_of(event->job)->grown_at = oracle.stops;
     settle_owed(event->job);
     if (getenv("GANG_TEST_TRACE"))
-        printf("start or growth of job %" PRIu64 "\n", event->job);
+        printf("start or growth of job %d\n", (int)(job_of(event->job) - oracle.job));
     ops_seen++;
     return 0;
 }
@@ -256,8 +280,10 @@ static int32_t stop_at_once(const struct gang_event *event, void *user)
 {
     (void)user;
     if (getenv("GANG_TEST_TRACE"))
-        printf("stop job %" PRIu64 " for %" PRIu64 "\n", event->job, event->preemptor);
+        printf("stop job %d%s for %d\n", (int)(job_of(event->job) - oracle.job),
+               event->tasks ? " tasks" : "", (int)(job_of(event->preemptor) - oracle.job));
     note_stop(event);
+    note_pair(event);
     owe(event->preemptor);
     ops_seen++;
     return 1;
@@ -303,6 +329,8 @@ static void print_world(void)
     printf("GANG_SEED=%" PRIu64 ", gpus of the nodes:", run_seed);
     for (int n = 0; n < oracle.nodes; n++)
         printf(" %" PRId64, oracle.capacity[n][GANG_KIND_GPU]);
+    for (int n = 0; two_kinds && n < oracle.nodes; n++)
+        printf("%s%" PRId64, n ? " " : ", cores: ", oracle.capacity[n][GANG_KIND_CPU]);
     printf("\n");
     for (int q = 0; q < oracle.queues; q++) {
         const struct oracle_queue *queue = &oracle.queue[q];
@@ -312,6 +340,9 @@ static void print_world(void)
                queue->weight, queue->lends[GANG_KIND_GPU], queue->priority,
                oracle.queue[q].share[GANG_KIND_GPU],
                queue->to_limit ? ", non-preemptible to the limit" : "");
+        if (two_kinds)
+            printf("    cores: guarantee %" PRId64 " (share %" PRId64 ")\n",
+                   queue->guarantee[GANG_KIND_CPU], queue->share[GANG_KIND_CPU]);
     }
     for (int j = 0; j < oracle.jobs; j++) {
         const struct oracle_job *job = &oracle.job[j];
@@ -324,9 +355,34 @@ static void print_world(void)
                    ", should %" PRId64,
                    job->min[g], job->count[g], job->need[g][GANG_KIND_GPU], tasks[g],
                    oracle_tasks(&oracle.job[j], g));
+        for (int g = 0; two_kinds && g < job->groups; g++)
+            printf(", %" PRId64 " cores", job->need[g][GANG_KIND_CPU]);
+        for (int n = 0; many_nodes && n < oracle.nodes; n++)
+            printf("%s%" PRId64, n ? " " : ", on ", job->on[0][n] + job->on[1][n]);
         printf("\n");
     }
     fflush(stdout);
+}
+
+/* The limits of all queues, and the bounds of non-preemptible work, asked of what the library runs.
+ * Jobs that ran before they were submitted may exceed them. */
+static void check_bounds(void)
+{
+    struct oracle now = oracle;
+    int64_t tasks[ORACLE_GROUPS];
+    for (int j = 0; j < now.jobs; j++) {
+        tasks_now(j, tasks);
+        memset(now.job[j].on, 0, sizeof(now.job[j].on));
+        for (int g = 0; g < now.job[j].groups; g++)
+            now.job[j].on[g][0] = tasks[g];
+    }
+    int q = adopting ? -1 : oracle_exceeded(&now, &last_use);
+    last_use = now;
+    if (q < 0)
+        return;
+    print_world();
+    printf("q%d exceeds a bound\n", q);
+    violations++;
 }
 
 /* The library decides until it does nothing more; in one go, or in many small steps. */
@@ -340,6 +396,7 @@ static void settle(void)
     do {
         before = ops_seen;
         MUST(gang_sched_run(sched, ++now_ns, &opts, &info));
+        check_bounds();
         if (owed_count > 0)
             print_world();
         ck_assert_msg(owed_count == 0,
@@ -386,6 +443,7 @@ static void open_world(uint64_t seed, bool preempts)
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     struct gang_host_ops ops = GANG_HOST_OPS_INIT;
     run_seed = chance_state = seed;
+    memset(&last_use, 0, sizeof(last_use));
     ops.start = ops.grow = count_op;
     ops.preempt = ops.shrink = stop_at_once;
     opts.no_preemption = !preempts;
@@ -461,7 +519,9 @@ static void submit_running(void)
         left[n][GANG_KIND_CPU] -= job->need[0][GANG_KIND_CPU];
         submit(job, &at);
     }
+    adopting = true;
     settle();
+    adopting = false;
 }
 
 /* Tasks of several sizes on several nodes; in every second world cores are shared out, too. */
@@ -479,7 +539,9 @@ static void live_guarantees(uint64_t seed, bool preempts)
         for (int j = 0; j < oracle.jobs; j++)
             if (oracle_may_reclaim(&oracle, j)) {
                 print_world();
+                printf("job %d could reclaim\n", j);
                 otherwise++;
+                violations++;
             }
     }
     close_world();
@@ -493,15 +555,17 @@ static void live_long(void (*live_once)(uint64_t seed, bool preempts), bool pree
     uint64_t seed = test_seed();
     struct timespec from, now;
     int64_t worlds = 0;
-    compared = otherwise = 0;
+    compared = otherwise = submitted = violations = ops_seen = 0;
     timespec_get(&from, TIME_UTC);
     do {
         live_once(seed + (uint64_t)worlds++, preempts);
         timespec_get(&now, TIME_UTC);
     } while ((double)(now.tv_sec - from.tv_sec) + (double)(now.tv_nsec - from.tv_nsec) / 1e9 <
              seconds);
-    printf("%" PRId64 " worlds, %" PRId64 " comparisons, %" PRId64 " worlds decided otherwise\n",
-           worlds, compared, otherwise);
+    printf("%" PRId64 " worlds, %" PRId64 " comparisons, %" PRId64 " events, %" PRId64
+           " violations, %" PRId64 " worlds decided otherwise\n",
+           worlds, compared, submitted + ops_seen, violations, otherwise);
+    ck_assert_int_eq(violations, 0);
     /* The jobs at the heads of the queues decide the order between queues, and a job that is known
      * not to fit is no head. For a few jobs only one of the two schedulers knows it: so 13 of
      * 501,000 worlds without preemption ended differently, and 29 of 247,000 with it. */
