@@ -801,6 +801,60 @@ static bool preempt_any_way(struct oracle *o, int j)
 
 /* ---- rule 6 ---------------------------------------------------------------------------------- */
 
+/* Do both wait to start with the same tasks? */
+static bool asks_the_same(const struct oracle_job *a, const struct oracle_job *b)
+{
+    return !runs(a) && !runs(b) && a->groups == b->groups &&
+           !memcmp(a->min, b->min, sizeof(a->min)) &&
+           !memcmp(a->count, b->count, sizeof(a->count)) &&
+           !memcmp(a->need, b->need, sizeof(a->need));
+}
+
+/* Are they refused for the same reasons, too? */
+static bool waits_as(const struct oracle_job *a, const struct oracle_job *b)
+{
+    return asks_the_same(a, b) && a->queue == b->queue && starts_fixed(a) == starts_fixed(b) &&
+           a->never_preempts == b->never_preempts;
+}
+
+static bool could_preempt(const struct oracle *o, int j)
+{
+    struct oracle what_if = *o;
+    return o->preempts && !o->job[j].never_preempts && preempt_any_way(&what_if, j);
+}
+
+/* Rule 7: a job that cannot start does not block those behind it. So one that is known not to fit
+ * is no head of its queue (rule 9), and it is known once a job that asks for the same was refused
+ * (lib/sched/order/README.md), unless preemption may help. */
+static void note_refused(struct oracle *o, int refused)
+{
+    const struct oracle_job *job = &o->job[refused];
+    for (int j = 0; j < o->jobs; j++) {
+        struct oracle_job *other = &o->job[j];
+        bool same = waits_as(job, other) || (job->by == NOBODY && asks_the_same(job, other));
+        if (j == refused || other->tried || !same || could_preempt(o, j))
+            continue;
+        other->tried = true;
+        other->by = job->by;
+        other->tried_at = o->changes;
+    }
+}
+
+/* The same for a job that was submitted since. */
+static void note_submitted(struct oracle *o)
+{
+    for (int j = 0; j < o->jobs; j++)
+        for (int k = 0; k < j && !o->job[j].known; k++)
+            if (o->job[k].tried && waits_as(&o->job[k], &o->job[j]) && !could_preempt(o, j)) {
+                o->job[j].tried = true;
+                o->job[j].by = o->job[k].by;
+                o->job[j].tried_at = o->changes;
+                break;
+            }
+    for (int j = 0; j < o->jobs; j++)
+        o->job[j].known = true;
+}
+
 /* The first job in order starts or grows by a task, if need be in place of others. False: it gets
  * nothing, and is not tried again in this pass. */
 static bool try_job(struct oracle *o, int j)
@@ -816,6 +870,7 @@ static bool try_job(struct oracle *o, int j)
         return true;
     job->tried = true;
     job->tried_at = o->changes;
+    note_refused(o, j);
     return false;
 }
 
@@ -825,7 +880,7 @@ static bool pass(struct oracle *o)
     bool any = false;
     int j;
     for (j = 0; o->preempts && j < o->jobs; j++) /* something may let them preempt now */
-        if (o->job[j].tried_at != o->changes)
+        if (o->job[j].tried_at != o->changes && could_preempt(o, j))
             o->job[j].tried = false;
     for (oracle_share(o); (j = next_job(o, -1)) >= 0; oracle_share(o))
         if (try_job(o, j)) {
@@ -837,6 +892,7 @@ static bool pass(struct oracle *o)
 
 bool oracle_settle(struct oracle *o)
 {
+    note_submitted(o);
     for (int i = 0; i < 100; i++)
         if (!pass(o))
             return true;

@@ -41,6 +41,7 @@ struct oracle_job {
     int64_t on[ORACLE_GROUPS][ORACLE_NODES]; /* tasks that run */
     /* The last try failed: not tried again until capacity comes free or `by` uses less. */
     bool tried;
+    bool known;       /* it was there when it was decided last */
     int by;           /* the queue that forbade it; -1: there was no capacity */
     int64_t tried_at; /* oracle.changes then */
     /* oracle.stops when it was submitted, got more tasks, and was stopped for each queue: whole,
