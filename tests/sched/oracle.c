@@ -514,6 +514,9 @@ static void part_ways(const struct oracle *o, int *a, int *b)
             }
 }
 
+/* Whose usage decides what a queue may give: NULL: as it is now. See preempt_on_credit(). */
+static const struct oracle *as_it_was;
+
 /* Is a queue above its share (or guarantee) in a kind that the taker wants? */
 static bool is_above(const struct oracle *o, int queue, const struct oracle_job *taker,
                      bool guarantee)
@@ -522,7 +525,7 @@ static bool is_above(const struct oracle *o, int queue, const struct oracle_job 
     for (int k = 0; k < ORACLE_KINDS; k++) {
         int64_t bound =
             guarantee || state->guarantee[k] < 0 ? state->guarantee[k] : state->share[k];
-        if (next_need(taker, k) && bound >= 0 && used(o, queue, k) > bound)
+        if (next_need(taker, k) && bound >= 0 && used(as_it_was ? as_it_was : o, queue, k) > bound)
             return true;
     }
     return false;
@@ -741,14 +744,73 @@ static int find_breach(struct oracle *o, int taker, const struct victim *victim,
     return -1;
 }
 
+static void give_back(struct oracle *o, const struct victim *v)
+{
+    if (v->whole)
+        for (int g = 0; g < ORACLE_GROUPS; g++)
+            for (int n = 0; n < ORACLE_NODES; n++)
+                o->job[v->job].on[g][n] += v->on[g][n];
+    else
+        o->job[v->job].on[0][v->node]++;
+}
+
+/* Do the rules allow to take these victims in some order? *refused: the first that is refused in
+ * their own order. */
+static bool some_order(const struct oracle *o, int taker, const struct victim *victim, int victims,
+                       bool preempts, int *refused)
+{
+    struct oracle now = *o;
+    bool left = false, any = true, gone[128] = {false};
+    *refused = -1;
+    for (int i = 0; i < victims; i++)
+        gone[i] = !victim[i].stays;
+    for (int i = victims - 1; i >= 0; i--)
+        if (gone[i])
+            give_back(&now, &victim[i]);
+    for (int i = 0; i < victims && *refused < 0; i++) {
+        const struct oracle_job *t = &now.job[taker], *v = &now.job[victim[i].job];
+        if (gone[i] && !may_reclaim(&now, t, v, false) && !(preempts && may_preempt(t, v)))
+            *refused = victim[i].job;
+        for (int g = 0; gone[i] && g < ORACLE_GROUPS; g++)
+            for (int n = 0; victim[i].whole && n < ORACLE_NODES; n++)
+                now.job[victim[i].job].on[g][n] -= victim[i].on[g][n];
+        if (gone[i] && !victim[i].whole)
+            now.job[victim[i].job].on[0][victim[i].node]--;
+    }
+    if (*refused < 0)
+        return true;
+    now =
+        *o; /* from the end: with one back that may be the last, the others may no less be taken */
+    while (any) {
+        any = left = false;
+        for (int i = victims - 1; i >= 0; i--) {
+            struct oracle_job *v = &now.job[victim[i].job], was = *v;
+            if (!gone[i])
+                continue;
+            give_back(&now, &victim[i]);
+            if (may_reclaim(&now, &now.job[taker], v, false) ||
+                (preempts && may_preempt(&now.job[taker], v))) {
+                gone[i] = false;
+                any = true;
+            } else {
+                *v = was;
+                left = true;
+            }
+        }
+    }
+    return !left;
+}
+
 /* Takes one victim after the other until the preemptor can start: first from queues above their
  * shares, or from its own queue. *breach: a job that it must not take after all. */
-static bool try_preempt_for(struct oracle *o, int taker, int first, int then, int *breach)
+static bool try_preempt_for(struct oracle *o, int taker, int first, int then, int *breach,
+                            bool *lacks)
 {
     struct victim victim[128];
     int victims = 0, next;
     bool whole;
     *breach = -1;
+    *lacks = false;
     while (victims < 128 && ((next = next_victim(o, taker, first, &whole)) >= 0 ||
                              (next = next_victim(o, taker, then | OF_THE_FULL, &whole)) >= 0 ||
                              (next = next_victim(o, taker, then, &whole)) >= 0)) {
@@ -760,6 +822,15 @@ static bool try_preempt_for(struct oracle *o, int taker, int first, int then, in
         if (!put_back(o, taker, victim, victims) ||
             (*breach = find_breach(o, taker, victim, victims)) >= 0)
             return false;
+        if (as_it_was) {
+            const struct oracle *was = as_it_was;
+            as_it_was = NULL;
+            bool ok = some_order(o, taker, victim, victims, first & BY_PREEMPTION, breach);
+            as_it_was = was;
+            if (!ok)
+                return false;
+            *breach = -1;
+        }
         for (int i = 0; i < victims; i++)
             if (!victim[i].stays) {
                 struct oracle_job *job = &o->job[victim[i].job];
@@ -769,20 +840,30 @@ static bool try_preempt_for(struct oracle *o, int taker, int first, int then, in
             }
         return start(o, &o->job[taker]);
     }
+    *lacks = victims > 0;
     return false;
 }
 
+/* What is taken one after the other, the newest first, may be of no use, while the giver has no more
+ * to give. Rule 10 names no order: so another try takes victims by what the givers used before, puts
+ * back what is not needed, and asks the rules of the rest, in any order. */
 static bool preempt_for(struct oracle *o, int taker, int first, int then)
 {
-    struct oracle before = *o;
+    struct oracle before = *o, at_first = *o;
     int breach;
-    bool done;
-    while (!(done = try_preempt_for(o, taker, first, then, &breach)) && breach >= 0) {
-        before.job[breach].barred = true;
-        *o = before;
+    bool done = false, lacks = false;
+    for (int on_credit = 0; on_credit < 2 && !done; on_credit++) {
+        if (on_credit && (!lacks || !(then & BY_RECLAIM)))
+            break;
+        as_it_was = on_credit ? &at_first : NULL;
+        while (!(done = try_preempt_for(o, taker, first, then, &breach, &lacks)) && breach >= 0) {
+            before.job[breach].barred = true;
+            *o = before;
+        }
+        as_it_was = NULL;
+        if (!done)
+            *o = before;
     }
-    if (!done)
-        *o = before;
     for (int j = 0; j < o->jobs; j++)
         o->job[j].barred = false;
     return done;
