@@ -844,9 +844,9 @@ static bool try_preempt_for(struct oracle *o, int taker, int first, int then, in
     return false;
 }
 
-/* What is taken one after the other, the newest first, may be of no use, while the giver has no more
- * to give. Rule 10 names no order: so another try takes victims by what the givers used before, puts
- * back what is not needed, and asks the rules of the rest, in any order. */
+/* What is taken one after the other, the newest first, may be of no use, while the giver has no
+ * more to give. Rule 10 names no order: so another try takes victims by what the givers used
+ * before, puts back what is not needed, and asks the rules of the rest, in any order. */
 static bool preempt_for(struct oracle *o, int taker, int first, int then)
 {
     struct oracle before = *o, at_first = *o;
