@@ -467,6 +467,9 @@ struct gang_run_info {
  *     passed. A time slice begins when all gangs of its row run.
  *   - So each gang runs at least one whole time slice in each round of (quantum_ns + grace period)
  *     * rows. When gangs end, other gangs move to rows that run no later, and empty rows disappear.
+ *     A gang that joins the row that runs has the rest of its time slice before, and its first
+ *     whole one a round later. A gang that moves to other nodes does not lose its turn: it comes to
+ *     a row that runs no later than its own. A preempted gang that starts again joins anew.
  *     With one row no gang is suspended. The end of a time slice is due work: gang_sched_next()
  *     returns it.
  *   - Usage: a queue counts a gang with all its resources, in every row, as in Slurm. So a limit

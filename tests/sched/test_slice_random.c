@@ -353,8 +353,6 @@ static void set_queues(bool slices)
     q[1].name = "a";
     q[2].name = "b";
     q[1].parent = q[2].parent = "top";
-    /* Gangs that preempt for a row, or move, change the rounds: sched/test_repeats.c has these. */
-    q[1].reclaim = q[2].reclaim = q[1].within = q[2].within = GANG_PREEMPT_NEVER;
     q[3].name = "plain";
     q[3].guaranteed = third;
     q[3].guaranteed_count = 1;
@@ -366,7 +364,6 @@ static void open_world(void)
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     struct gang_host_ops ops = host_table();
     memset(&h, 0, sizeof(h));
-    opts.max_moves = -1;
     stage_open(&h.stage, NULL, 0);
     for (size_t i = 0; i < NODES; i++) {
         char name[32];

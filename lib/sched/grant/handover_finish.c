@@ -37,11 +37,11 @@ static bool grow_at(gang_sched *s, struct gang__gang *g, const struct gang_place
 
 /* Allocate the gang at these places; one that shares nodes in time, in a row on their nodes. */
 static bool adopt(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
-                  int64_t count, gang_alloc_id *id)
+                  int64_t count, bool moved, gang_alloc_id *id)
 {
     g->preempt.took = gang__slice_concerns(g);
     if (g->preempt.took)
-        return gang__slice_alloc_at(s, g, places, count, id) == GANG_OK;
+        return gang__slice_alloc_at(s, g, places, count, moved, id) == GANG_OK;
     return gang_alloc_adopt(s->worker, g->request_class->request, places, count, id, NULL) ==
            GANG_OK;
 }
@@ -50,7 +50,7 @@ static bool start_at(gang_sched *s, struct gang__gang *g, const struct gang_plac
                      int64_t count)
 {
     gang_alloc_id id;
-    return adopt(s, g, places, count, &id) && gang__grant_start(s, g, id, GANG_REASON_MOVE);
+    return adopt(s, g, places, count, true, &id) && gang__grant_start(s, g, id, GANG_REASON_MOVE);
 }
 
 /* A gang, or tasks of one that runs on, start at their new places. */
@@ -91,7 +91,7 @@ static bool start_taker(gang_sched *s, struct gang__handover *handover)
         return false; /* queues changed meanwhile */
     if (handover->grow_group >= 0)
         return up && grow_at(s, g, handover->places, handover->place_count, GANG_REASON_NONE);
-    bool placed = up && adopt(s, g, handover->places, handover->place_count, &id);
+    bool placed = up && adopt(s, g, handover->places, handover->place_count, false, &id);
     if (!placed && gang__slice_concerns(g)) {
         placed = gang__slice_alloc(s, g, &id) == GANG_OK;
     } else if (!placed && !gang__reserve_binds(s, g)) { /* else the cycle tries it */

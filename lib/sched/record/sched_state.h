@@ -79,6 +79,7 @@ struct gang__slice_sched {
     /* While a gang is put where a handover kept places: the nodes of these, as bits of slots. */
     const uint64_t *only;
     uint32_t only_end;
+    bool only_moved; /* the gang that is placed there has moved */
     gang_snapshot *dry[2]; /* scratch of the dry run of preemption: open nodes; a row of them */
 };
 

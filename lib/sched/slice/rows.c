@@ -190,7 +190,11 @@ static gang_result try_rows(gang_sched *s, struct gang__sliced *x, const struct 
 {
     struct gang__matrix *m = x->matrix;
     gang_result r = GANG_ENOFIT;
-    if (m->rows > 0 && has_alternates(m))
+    /* a gang that moved must not lose its turn for the rest of a quantum */
+    bool whole_first = s->slice.only_moved && m->begun && m->rows > 0;
+    for (uint32_t d = 1; whole_first && r == GANG_ENOFIT && d < m->rows; d++)
+        r = try_row(s, x, g, (m->active + d) % m->rows, false);
+    if (r == GANG_ENOFIT && m->rows > 0 && has_alternates(m))
         r = try_row(s, x, g, m->active, true);
     for (uint32_t d = 0; r == GANG_ENOFIT && d < m->rows; d++)
         r = try_row(s, x, g, (m->active + d) % m->rows, false);
@@ -222,7 +226,7 @@ static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__
 }
 
 gang_result gang__slice_alloc_at(gang_sched *s, struct gang__gang *g,
-                                 const struct gang_placement *places, int64_t count,
+                                 const struct gang_placement *places, int64_t count, bool moved,
                                  gang_alloc_id *id)
 {
     uint32_t end = 0;
@@ -235,8 +239,10 @@ gang_result gang__slice_alloc_at(gang_sched *s, struct gang__gang *g,
         gang__mask_put(only, (uint32_t)places[i].node);
     s->slice.only = only;
     s->slice.only_end = end;
+    s->slice.only_moved = moved;
     gang_result r = gang__slice_alloc(s, g, id);
     s->slice.only = NULL;
+    s->slice.only_moved = false;
     gang__release(&s->mem, only);
     return r;
 }
@@ -249,8 +255,11 @@ gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id
         return GANG_ENOMEM;
     x->matrix = m;
     gang_result r = gang__hash_reserve(&s->slice.gangs, &s->mem);
-    if (r == GANG_OK)
+    if (r == GANG_OK) {
+        if (s->slice.only_moved)
+            gang__rows_settle(s, m);
         r = find_row(s, x, g);
+    }
     if (r != GANG_OK) {
         gang__sliced_free(s, x);
         return r;

@@ -320,11 +320,8 @@ static void count_slice(gang_sched *s, struct gang__matrix *m)
         m->until_ns = gang__add_sat(s->now_ns, m->quantum_ns);
 }
 
-static void pass(gang_sched *s, struct gang__matrix *m)
+void gang__rows_settle(gang_sched *s, struct gang__matrix *m)
 {
-    m->columns_changed = true;
-    for_each(s, m, kill_late);
-    for_each(s, m, note_out);
     if (gang__rows_sweep(m)) {
         for (struct gang__sliced *x = m->first; x && m->fresh; x = x->next)
             x->refused = false;
@@ -332,7 +329,17 @@ static void pass(gang_sched *s, struct gang__matrix *m)
             (void)merge_rows(s, m);
         gang__wake_capacity_any(s);
     }
-    if (m->until_ns <= s->now_ns || (m->rows > 1 && !is_alive(m, m->active)))
+    if (m->rows > 1 && !is_alive(m, m->active))
+        next_row(s, m);
+}
+
+static void pass(gang_sched *s, struct gang__matrix *m)
+{
+    m->columns_changed = true;
+    for_each(s, m, kill_late);
+    for_each(s, m, note_out);
+    gang__rows_settle(s, m);
+    if (m->until_ns <= s->now_ns)
         next_row(s, m);
     choose(m);
     for_each(s, m, clear_way);

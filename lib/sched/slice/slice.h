@@ -81,9 +81,11 @@ bool gang__slice_concerns(const struct gang__gang *g);
 /* Put the gang into a row, or more of its tasks into its row: as gang_alloc() and
  * gang_alloc_grow(). It starts with its first quantum. */
 gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id *id);
-/* The same on the nodes of these places alone, which a handover kept; planned starts make way. */
+/* The same on the nodes of these places alone, which a handover kept; planned starts make way. A
+ * gang that moved comes to the row with the first whole quantum, others to the one that runs
+ * first. */
 gang_result gang__slice_alloc_at(gang_sched *s, struct gang__gang *g,
-                                 const struct gang_placement *places, int64_t count,
+                                 const struct gang_placement *places, int64_t count, bool moved,
                                  gang_alloc_id *id);
 gang_result gang__slice_grow(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                              int64_t *granted);

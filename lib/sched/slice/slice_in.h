@@ -26,6 +26,10 @@ static inline bool gang__sliced_is_busy(const struct gang__sliced *x)
 {
     return gang__sliced_runs(x) && !x->stopped;
 }
+/* Remove rows without gangs. If the gangs of the active row are gone, or stop for good, its quantum
+ * is over. A new gang may come before and get the rest of it; for a gang that moves, this is done
+ * first. */
+void gang__rows_settle(gang_sched *s, struct gang__matrix *m);
 /* In how many quanta its row is active; 0: it is. */
 static inline uint32_t gang__row_distance(const struct gang__matrix *m, uint32_t row)
 {

@@ -153,12 +153,31 @@ static bool is_refused(gang_result r)
     return r == GANG_ENOFIT || r == GANG_ENEVER;
 }
 
+/* The rows without the tentative victims, and those that are promised. A new row is active after so
+ * many quanta, and so is the active row again. */
+static uint32_t count_rows(const gang_sched *s, const struct gang__matrix *m,
+                           const struct gang__gang *g)
+{
+    uint32_t rows = m->dry_rows + gang__slice_close_kept(s, m, g, NULL);
+    for (uint32_t row = 0; row < m->rows; row++)
+        rows += has_row(m, row);
+    return rows;
+}
+
+/* A gang that moves must not lose its turn: its first whole quantum may begin after so many others,
+ * as in its present row. UINT32_MAX: any number, because it does not move, or its row is active. */
+static uint32_t latest_turn(const struct gang__matrix *m, const struct gang__gang *g)
+{
+    const struct gang__sliced *x = g->sliced;
+    bool waits = x && x->matrix == m && gang__row_distance(m, x->row) > 0;
+    return waits ? gang__row_distance(m, x->row) : UINT32_MAX;
+}
+
 gang_result gang__slice_dry_run_place(const struct gang__where *w, struct gang__places *places)
 {
     gang_sched *s = w->s;
     bool slices = w->g->job->leaf->q->slicer != GANG__NO_QUEUE;
     struct gang__matrix *m = slices ? gang__matrix_get(s, w->g->job->leaf) : NULL;
-    uint32_t rows = 0;
     if (!slices) /* not any more: it would start elsewhere */
         return GANG_ENOFIT;
     if (!m || !make_snapshots(s))
@@ -169,15 +188,16 @@ gang_result gang__slice_dry_run_place(const struct gang__where *w, struct gang__
     open_nodes(s, m, w->g, s->slice.dry[0]);
     m->dry_opens = false;
     r = GANG_ENOFIT;
+    uint32_t rows = count_rows(s, m, w->g), latest = latest_turn(m, w->g), turn = 0;
     for (uint32_t d = 0; is_refused(r) && d < m->rows; d++) {
         uint32_t row = (m->active + d) % m->rows;
         if (!has_row(m, row))
             continue;
-        rows++;
-        r = place_beside(w, m, row, places);
+        if ((d == 0 && m->begun ? rows : turn) <= latest)
+            r = place_beside(w, m, row, places);
+        turn++;
     }
-    rows += m->dry_rows + gang__slice_close_kept(s, m, w->g, NULL);
-    if (!is_refused(r) || rows >= m->most)
+    if (!is_refused(r) || rows >= m->most || rows > latest)
         return r;
     m->dry_opens = true;
     return place_beside(w, m, UINT32_MAX, places);
