@@ -11,6 +11,11 @@
  * no other thread ever sees a part of it. gang_alloc_grow() then adds tasks up to `count`, one by
  * one, as capacity becomes free; gang_alloc_shrink() and gang_alloc_free() release.
  *
+ * An allocation that a scheduler (sched.h) made for a job, or holds for one, is changed by that
+ * scheduler alone. Any thread may read it. For others gang_alloc_grow(), gang_alloc_shrink() and
+ * gang_alloc_free() return GANG_EBUSY and change nothing: report to the scheduler instead
+ * (gang_report_tasks(), gang_report_end(), gang_job_cancel(), gang_job_set_target()).
+ *
  * @code
  *   struct gang_group_spec worker = GANG_GROUP_SPEC_INIT;
  *   worker.name = "worker";  worker.count = worker.min = 16;
@@ -115,7 +120,8 @@ GANG_API gang_result gang_request_fits_ever(gang_worker *worker, gang_request *r
  *   subgroups, to make whole subgroups
  * @return GANG_OK if at least one was added; GANG_ENOFIT: none fits now; GANG_ENEVER: one more
  *   could never fit; GANG_ERANGE: the group has its `count` already, or `tasks` < 1; GANG_EINVAL;
- *   GANG_ESTALE; GANG_EBUSY (another thread is changing this allocation; or as gang_alloc());
+ *   GANG_ESTALE; GANG_EBUSY (another thread is changing this allocation; a scheduler holds it; or
+ *   as gang_alloc());
  *   GANG_ENOMEM; the result of a host's function, during which the allocation is GANG_EBUSY to
  *   others.
  * Owner of the worker. Lock-free.
@@ -129,7 +135,8 @@ GANG_API gang_result gang_alloc_grow(gang_worker *worker, gang_alloc_id id, int3
  * @param tasks numbers of tasks (gang_task.task); each at most once
  * @return GANG_OK; GANG_EINVAL; GANG_ENOENT (no such task); GANG_ENOFIT with GANG_CONSTRAINT_MIN: a
  *   group, a group set or the job would fall below its minimum (free the whole allocation instead);
- *   GANG_ESTALE; GANG_EBUSY; GANG_ENOMEM. On any error nothing is released.
+ *   GANG_ESTALE; GANG_EBUSY (another thread is changing or reading it; or a scheduler holds it);
+ *   GANG_ENOMEM. On any error nothing is released.
  * Owner of the worker. Lock-free.
  */
 GANG_API gang_result gang_alloc_shrink(gang_worker *worker, gang_alloc_id id, const int64_t *tasks,
@@ -137,7 +144,8 @@ GANG_API gang_result gang_alloc_shrink(gang_worker *worker, gang_alloc_id id, co
     GANG_MUST_CHECK;
 
 /** Release everything and end the allocation, in one step. @return GANG_OK; GANG_EINVAL;
- *  GANG_ESTALE; GANG_EBUSY (another thread is changing or reading it); GANG_ENOMEM (only on a
+ *  GANG_ESTALE; GANG_EBUSY (another thread is changing or reading it; or a scheduler holds it, and
+ *  nothing changed however often the call is repeated); GANG_ENOMEM (only on a
  *  worker that never handled a gang of that size, see gang_worker_preallocate(); nothing
  *  changed). Owner of the worker. Lock-free. */
 GANG_API gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id) GANG_MUST_CHECK;

@@ -28,6 +28,7 @@
 
 typedef _Atomic(uint64_t) gang__a64;
 typedef _Atomic(uint32_t) gang__a32;
+typedef _Atomic(uint16_t) gang__a16;
 
 #define gang__load(p) atomic_load_explicit((p), memory_order_acquire)
 #define gang__load_relaxed(p) atomic_load_explicit((p), memory_order_relaxed)

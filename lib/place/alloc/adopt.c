@@ -169,7 +169,7 @@ gang_result gang__alloc_adopt_more(gang_worker *w, gang_alloc_id id,
         return GANG_ENOMEM;
     gang__rcu_enter();
     struct gang__alloc *a;
-    gang_result r = gang__alloc_lock(w->cluster, id, &a);
+    gang_result r = gang__alloc_lock(w, id, &a);
     if (r == GANG_OK) {
         placer->plan.others.running = a;
         r = adopt_more(w, a, places, count);

@@ -218,7 +218,7 @@ gang_result gang_alloc_grow(gang_worker *worker, gang_alloc_id id, int32_t group
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     gang__rcu_enter();
     struct gang__alloc *a;
-    gang_result r = gang__alloc_lock(worker->cluster, id, &a);
+    gang_result r = gang__alloc_lock(worker, id, &a);
     if (r == GANG_OK) {
         struct gang__plan *p = gang__plan_of(worker);
         p->others.running = a;

@@ -116,7 +116,7 @@ gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
     struct gang__placer *placer = worker->place;
     gang__rcu_enter();
     struct gang__alloc *a;
-    gang_result r = gang__alloc_lock(worker->cluster, id, &a);
+    gang_result r = gang__alloc_lock(worker, id, &a);
     if (r == GANG_OK) {
         size_t count = 0;
         if (!gang__order_reserve(worker, gang__alloc_entries(a)))
@@ -323,7 +323,7 @@ static gang_result shrink_by_id(gang_worker *worker, gang_alloc_id id, const int
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     gang__rcu_enter();
     struct gang__alloc *a;
-    gang_result r = gang__alloc_lock(worker->cluster, id, &a);
+    gang_result r = gang__alloc_lock(worker, id, &a);
     if (r != GANG_OK) {
         gang__error(error, r, NULL, "%s", gang_strerror(r));
     } else if (task_count > a->tasks) {

@@ -30,14 +30,15 @@ void gang__placer_keep_mix(gang_worker *w, bool keep);
  * False: out of memory. */
 bool gang__placer_copy(gang_worker *to, const gang_worker *from);
 
-/* Copy all live records of another cluster, under the same ids, into a cluster that has none. The
+/* Copy all live records of the cluster of another worker, under the same ids, into a cluster that
+ * has none. What that worker keeps to itself is kept by `w`, the others belong to no worker. The
  * words of its nodes already say what is taken (core/cluster.h). `map` gives the request of
  * this cluster that stands for a request of the other; *to is borrowed. GANG_OK; GANG_EBUSY:
  * another thread changes an allocation; GANG_ENOMEM; the result of the map. After an error some are
  * copied: end the cluster. */
 typedef gang_result gang__request_map(gang_request *from, void *ctx, gang_request **to);
-gang_result gang__allocs_copy(gang_worker *w, gang_cluster *from, gang__request_map *map, void *ctx)
-    GANG_MUST_CHECK;
+gang_result gang__allocs_copy(gang_worker *w, const gang_worker *from_worker,
+                              gang__request_map *map, void *ctx) GANG_MUST_CHECK;
 
 /* Does every node and pool have what its capacity leaves after the live allocations? While no
  * thread changes the cluster. */

@@ -43,15 +43,18 @@ static gang_result copy_record(gang_worker *w, const struct gang__alloc *from,
     return count_in(w->cluster, to) ? GANG_OK : GANG_ENOMEM;
 }
 
-gang_result gang__allocs_copy(gang_worker *w, gang_cluster *from, gang__request_map *map, void *ctx)
+gang_result gang__allocs_copy(gang_worker *w, const gang_worker *from_worker,
+                              gang__request_map *map, void *ctx)
 {
-    gang_cluster *c = w->cluster;
+    gang_cluster *c = w->cluster, *from = from_worker->cluster;
     gang_result r = gang__placer_of(w) ? GANG_OK : GANG_ENOMEM;
     const struct gang__alloc *a;
     for (uint32_t i = 0; r == GANG_OK && (a = gang__alloc_at(from, i)) != NULL; i++) {
         struct gang__alloc *to;
         bool live;
         r = gang__alloc_copy(c, i, a, &to, &live);
+        if (r == GANG_OK && gang__load(&a->owner) == gang__owner_of(from_worker))
+            gang__store(&to->owner, gang__owner_of(w));
         if (r == GANG_OK && live)
             r = copy_record(w, a, to, map, ctx);
     }

@@ -60,7 +60,7 @@ bool gang__alloc_reserve(gang_worker *w, struct gang__alloc *a, size_t words)
     uint32_t old_class = a->cap_log;
     memcpy(data, old, a->used * sizeof(*data));
     a->data = data;
-    a->cap_log = k;
+    a->cap_log = (uint16_t)k;
     buffer_put(w, a, old, old_class); /* last, for the sake of forks: see gang__alloc_drop() */
     return true;
 }
@@ -201,6 +201,7 @@ gang_result gang__alloc_new(gang_worker *w, struct gang__alloc **a)
     }
     *a = gang__alloc_at(c, index);
     (*a)->fits_epoch = 0;
+    gang__store(&(*a)->owner, w->keeps_allocs ? gang__owner_of(w) : (uint16_t)0);
     uint64_t state = gang__load(&(*a)->state);
     gang__store(&(*a)->state, state_of(generation_of(state) + 1, GANG__BUSY));
     gang__hook(GANG__STEP_HOLD);
@@ -247,14 +248,22 @@ static struct gang__alloc *alloc_of(gang_cluster *c, gang_alloc_id id, uint64_t 
     return here ? a : NULL;
 }
 
-gang_result gang__alloc_lock(gang_cluster *c, gang_alloc_id id, struct gang__alloc **a)
+/* The owner is read before the record is held, so that a refused call disturbs no other thread. It
+ * belongs to this generation if the state is the same afterwards. */
+static bool is_kept_by_other(const gang_worker *w, struct gang__alloc *a, uint64_t state)
+{
+    uint16_t owner = gang__load(&a->owner);
+    return owner != 0 && owner != gang__owner_of(w) && gang__load(&a->state) == state;
+}
+
+gang_result gang__alloc_lock(gang_worker *w, gang_alloc_id id, struct gang__alloc **a)
 {
     for (;;) {
         uint64_t state;
-        *a = alloc_of(c, id, &state);
+        *a = alloc_of(w->cluster, id, &state);
         if (!*a)
             return GANG_ESTALE;
-        if (phase_of(state) == GANG__BUSY || readers_of(state))
+        if (phase_of(state) == GANG__BUSY || readers_of(state) || is_kept_by_other(w, *a, state))
             return GANG_EBUSY;
         if (gang__cas(&(*a)->state, state, state_of(generation_of(state), GANG__BUSY))) {
             gang__hook(GANG__STEP_HOLD);

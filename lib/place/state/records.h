@@ -56,8 +56,11 @@ struct gang__alloc {
     gang_request *request;
     uint64_t *data;
     uint32_t used;    /* words of data */
-    uint32_t cap_log; /* data has 2^cap_log words */
-    uint32_t tasks;   /* without holders */
+    uint16_t cap_log; /* data has 2^cap_log words */
+    /* Index + 1 of the worker that alone may change the allocation (gang_worker.keeps_allocs); 0:
+     * any worker may. Set while the record is BUSY, before it is LIVE for the first time. */
+    gang__a16 owner;
+    uint32_t tasks; /* without holders */
     uint32_t next_number;
     gang__a32 next_free; /* index + 1; stored before the CAS on records.spare -> gang__load */
     uint32_t index;
@@ -138,6 +141,12 @@ void gang__request_hold(gang_worker *w, gang_request *request);
 
 /* ---- records ---- */
 
+/* gang__alloc.owner of a worker. */
+static inline uint16_t gang__owner_of(const gang_worker *w)
+{
+    return (uint16_t)(w->commit.index + 1);
+}
+
 /* Give a record at least `words` words of data; what it holds is kept. False: out of memory,
  * nothing changed. */
 bool gang__alloc_reserve(gang_worker *w, struct gang__alloc *a, size_t words);
@@ -148,8 +157,9 @@ void gang__alloc_drop(gang_worker *w, struct gang__alloc *a);
 
 /* Make a BUSY record LIVE; returns its id. */
 gang_alloc_id gang__alloc_publish(struct gang__alloc *a);
-/* Hold a record alone: GANG_OK, GANG_ESTALE, GANG_EBUSY. */
-gang_result gang__alloc_lock(gang_cluster *c, gang_alloc_id id, struct gang__alloc **a);
+/* Hold a record alone, to change it: GANG_OK, GANG_ESTALE, GANG_EBUSY (another thread has it, or
+ * another worker keeps it for itself). */
+gang_result gang__alloc_lock(gang_worker *w, gang_alloc_id id, struct gang__alloc **a);
 /* Hold a record for reading, together with other readers: GANG_OK, GANG_ESTALE, GANG_EBUSY. */
 gang_result gang__alloc_read(gang_cluster *c, gang_alloc_id id, struct gang__alloc **a);
 void gang__alloc_read_end(struct gang__alloc *a);

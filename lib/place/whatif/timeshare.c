@@ -59,7 +59,7 @@ gang_result gang__timeshare_grow(gang_worker *w, gang_snapshot *s,
         return GANG_ENOMEM;
     struct gang__plan *p = gang__plan_of(w);
     gang__rcu_enter();
-    gang_result r = gang__alloc_lock(w->cluster, growth->id, &a);
+    gang_result r = gang__alloc_lock(w, growth->id, &a);
     if (r == GANG_OK) {
         p->snap = s;
         p->mode.timeshare = growth->parts;

@@ -386,7 +386,7 @@ static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang
     if (r == GANG_OK && !gang__recent_copy(&c, from))
         r = GANG_ENOMEM;
     if (r == GANG_OK)
-        r = gang__allocs_copy(s->worker, from->cluster, gang__requests_copy_find, &c);
+        r = gang__allocs_copy(s->worker, from->worker, gang__requests_copy_find, &c);
     if (r == GANG_OK && (!gang__users_copy(s, from) || !gang__budgets_copy(s, from)))
         r = GANG_ENOMEM;
     if (r == GANG_OK && !gang__reserves_copy(s, from))

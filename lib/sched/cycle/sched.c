@@ -96,6 +96,7 @@ static gang_result open_parts(gang_sched *s, struct gang_error *error)
     gang_result r = gang_worker_new(s->cluster, &s->worker);
     if (r == GANG_OK) {
         s->worker->from_first = true; /* as in a copy and on a snapshot: one question, one answer */
+        s->worker->keeps_allocs = true; /* a host cannot free or change what jobs hold */
         r = gang_snapshot_new(s->cluster, &s->scratch);
     }
     if (r == GANG_OK)
