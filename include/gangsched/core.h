@@ -315,7 +315,8 @@ GANG_API gang_result gang_node_change(gang_worker *worker, gang_node_id id,
     GANG_MUST_CHECK;
 
 /**
- * Set the state: GANG_NODE_UP, GANG_NODE_DRAINING or GANG_NODE_DOWN.
+ * Set the state: GANG_NODE_UP, GANG_NODE_DRAINING or GANG_NODE_DOWN. For the nodes of a scheduler
+ * see also gang_report_node_lost() (sched.h): tasks of its jobs on a node that is down are lost.
  * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_ENOMEM (only at a worker's first operation).
  * Owner of the worker. Lock-free.
  */
@@ -341,7 +342,8 @@ GANG_API gang_result gang_gpu_set_state(gang_worker *worker, gang_node_id id, in
 /**
  * Remove a machine. From the moment the call takes effect no new task is placed there, its name is
  * free again, and its state is GANG_NODE_REMOVED. Allocations that hold part of it stay until they
- * are shrunk or freed; then the id becomes stale.
+ * are shrunk or freed; then the id becomes stale. A scheduler takes the tasks of its jobs there for
+ * lost in its next run.
  * @return GANG_OK; GANG_ESTALE; GANG_ENOMEM.
  * Owner of the worker. May block (structure mutex, and see manual_recycle), may allocate. O(nodes
  * of its domains), in time and, until memory is next recycled, in memory.

@@ -79,7 +79,7 @@ enum {
 };
 
 /** What to do when tasks of a running job are lost: failed, without heartbeat, or on a node that
- *  is down. Applies unless the role of the group decides. */
+ *  is down or removed. Applies unless the role of the group decides. */
 enum {
     GANG_LOSS_COUNT = 0, /**< nothing: the others continue; the group's role decides at the end */
     GANG_LOSS_FAIL = 1,  /**< the job fails */

@@ -168,8 +168,10 @@ enum {
 enum {
     GANG_NODE_UP = 0,       /**< accepts tasks */
     GANG_NODE_DRAINING = 1, /**< keeps running tasks, accepts no new ones */
-    GANG_NODE_DOWN = 2,     /**< lost; its tasks stay recorded until they are released */
-    GANG_NODE_REMOVED = 3   /**< removed; only its remaining allocations keep it in the records */
+    /** lost; its tasks stay recorded until they are released. A scheduler takes those of its jobs
+     *  for lost in its next run (gang_report_node_lost()). */
+    GANG_NODE_DOWN = 2,
+    GANG_NODE_REMOVED = 3 /**< removed; only its remaining allocations keep it in the records */
 };
 
 /** Which requests may use the nodes of a partition (gang_partition_set(), core.h). */

@@ -165,14 +165,15 @@ enum {
      *  its new capacity until all gangs that the same plan asked to stop have stopped. Until then
      *  it stays STOPPING, and its queues count it as running. */
     GANG_REASON_MOVE = 3,
-    GANG_REASON_STALE = 4,   /**< its gang was below its minimum for longer than stale_ns */
-    GANG_REASON_TIMEOUT = 5, /**< it reached its time limit */
-    GANG_REASON_CANCEL = 6,  /**< gang_job_cancel() */
-    GANG_REASON_LOSS = 7,    /**< some of its tasks were lost */
-    GANG_REASON_TARGET = 8,  /**< gang_job_set_target() */
-    GANG_REASON_END = 9,     /**< the job is over (its chief ended, a critical task failed) */
-    GANG_REASON_SLICE = 10,  /**< its time slice has ended; the next row runs */
-    GANG_REASON_REQUEUE = 11 /**< gang_job_requeue() */
+    GANG_REASON_STALE = 4,    /**< its gang was below its minimum for longer than stale_ns */
+    GANG_REASON_TIMEOUT = 5,  /**< it reached its time limit */
+    GANG_REASON_CANCEL = 6,   /**< gang_job_cancel() */
+    GANG_REASON_LOSS = 7,     /**< some of its tasks were lost */
+    GANG_REASON_TARGET = 8,   /**< gang_job_set_target() */
+    GANG_REASON_END = 9,      /**< the job is over (its chief ended, a critical task failed) */
+    GANG_REASON_SLICE = 10,   /**< its time slice has ended; the next row runs */
+    GANG_REASON_REQUEUE = 11, /**< gang_job_requeue() */
+    GANG_REASON_DRAIN = 12    /**< its node is to be empty: gang_report_node_draining() */
 };
 
 /**
@@ -709,9 +710,33 @@ GANG_API gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32
 GANG_API gang_result gang_report_end(gang_sched *sched, gang_job_id job, int32_t success)
     GANG_MUST_CHECK;
 
-/** Report that a node is lost: its state becomes GANG_NODE_DOWN, and its tasks GANG_TASK_FAILED.
- *  Any thread; lock-free. */
+/**
+ * Nodes: one function for each intention. They are reports: they take effect in the next run, those
+ * of one thread in their order. So do not mix them with gang_node_set_state(), which takes effect
+ * at once: a report that the node is lost takes it down in the next run, even if the host has set
+ * it up meanwhile. An unknown node gets a line of op log.
+ *   lost: the node is down (GANG_NODE_DOWN), and its tasks are GANG_TASK_FAILED: gang_job_spec.loss
+ *   and the roles of their groups say what becomes of the job. (Slurm: DOWN)
+ *   up: it takes tasks (GANG_NODE_UP); a drain ends, what was not asked to stop yet runs on
+ *   draining: it takes no more tasks (GANG_NODE_DRAINING), and is empty by deadline_ns, on the
+ *   clock of gang_sched_run(). Each gang that still has tasks there when its grace period just fits
+ *   before the deadline, or at once if the deadline is nearer, is asked to stop
+ *   (GANG_REASON_DRAIN), preemptible or not: only the tasks there, by op shrink, if its minimum
+ *   does not need them; otherwise the whole job, which waits again as after gang_job_requeue().
+ *   INT64_MAX: no deadline, its tasks run to their end (Slurm's drain). The deadline is due work:
+ *   gang_sched_next() returns it. Another report about the node replaces the deadline. (YARN:
+ *   graceful decommission with a time-out; Kubernetes: kubectl drain)
+ *   removed for good: gang_node_remove() (core.h).
+ * Changes by core.h have the same effect: in each run the tasks on nodes that were up or draining
+ * in the run before, and are down or removed now, are lost, after all messages of that run. A node
+ * that goes down and comes back between two runs loses nothing, unless the host reports it lost.
+ * @return GANG_OK: the message is left; GANG_EINVAL; GANG_ENOMEM. Any thread; lock-free. The run
+ *   takes O(running tasks) for each lost or due node, O(nodes) after nodes changed.
+ */
 GANG_API gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node) GANG_MUST_CHECK;
+GANG_API gang_result gang_report_node_up(gang_sched *sched, gang_node_id node) GANG_MUST_CHECK;
+GANG_API gang_result gang_report_node_draining(gang_sched *sched, gang_node_id node,
+                                               int64_t deadline_ns) GANG_MUST_CHECK;
 
 /* ---- reservations -------------------------------------------------------------------------- */
 

@@ -131,6 +131,336 @@ START_TEST(the_end_of_a_scheduler_frees_what_it_kept)
 }
 END_TEST
 
+/* ---- nodes that go --------------------------------------------------------------------------- */
+
+/* A job of four tasks fills one of the two nodes. */
+static gang_job_id one_node_job(int32_t loss, gang_node_id *node)
+{
+    struct gang_job_spec *spec = host_spec(NULL, 4, 4, 0);
+    spec->loss = loss;
+    spec->max_restarts = 5;
+    gang_job_id job = host_submit(&h, spec);
+    host_run(&h, 1);
+    *node = host_node_of(&h, job, 0);
+    return job;
+}
+
+enum { GO_DOWN, GO_AWAY, GO_REPORTED };
+
+static void take_node(gang_node_id node, int how)
+{
+    if (how == GO_DOWN)
+        MUST(gang_node_set_state(h.stage.w, node, GANG_NODE_DOWN));
+    else if (how == GO_AWAY)
+        MUST(gang_node_remove(h.stage.w, node));
+    else
+        MUST(gang_report_node_lost(h.s, node));
+}
+
+START_TEST(tasks_on_a_node_that_goes_are_lost)
+{
+    gang_node_id node;
+    gang_job_id fails = one_node_job(GANG_LOSS_FAIL, &node);
+    take_node(node, _i);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, fails), GANG_END_FAILED);
+    ck_assert(!host_has(&h, fails));
+    if (_i == GO_AWAY)
+        ck_assert_int_eq(gang_node_count(h.stage.c), 1);
+    else
+        ck_assert_int_eq(stage_node(&h.stage, node).state, GANG_NODE_DOWN);
+}
+END_TEST
+
+START_TEST(a_job_restarts_where_nodes_are_left)
+{
+    gang_node_id node;
+    gang_job_id job = one_node_job(GANG_LOSS_RESTART, &node);
+    take_node(node, _i);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, job), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_job_info(&h, job).restarts, 1);
+    ck_assert_uint_ne(host_node_of(&h, job, 0), node);
+    host_run(&h, 1); /* it is lost once */
+    ck_assert_int_eq(host_job_info(&h, job).restarts, 1);
+}
+END_TEST
+
+/* Two nodes at once are one loss. */
+START_TEST(a_gang_over_two_nodes_restarts_once)
+{
+    struct gang_job_spec *spec = host_spec(NULL, 8, 8, 0);
+    spec->loss = GANG_LOSS_RESTART;
+    spec->max_restarts = 5;
+    gang_job_id job = host_submit(&h, spec);
+    host_run(&h, 1);
+    take_node(host_node(&h, 0), GO_DOWN);
+    take_node(host_node(&h, 1), GO_DOWN);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, job), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_job_info(&h, job).restarts, 1);
+    ck_assert_int_eq(host_gpus_free(&h), 8);
+}
+END_TEST
+
+START_TEST(what_was_reported_before_the_node_went_counts)
+{
+    gang_node_id node;
+    gang_job_id job = one_node_job(GANG_LOSS_FAIL, &node);
+    MUST(gang_report_end(h.s, job, 1));
+    take_node(node, _i);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, job), GANG_END_SUCCESS);
+}
+END_TEST
+
+START_TEST(a_victim_on_a_node_that_goes_has_stopped)
+{
+    gang_node_id node;
+    struct gang_queue_spec q = host_default_queue(GRACE);
+    host_queues(&h, &q, 1);
+    h.lingers = true;
+    gang_job_id job = one_node_job(GANG_LOSS_COUNT, &node);
+    MUST(gang_job_cancel(h.s, job));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, job), GANG_JOB_STOPPING);
+    take_node(node, _i);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, job), GANG_END_CANCELLED);
+}
+END_TEST
+
+START_TEST(up_after_lost_leaves_the_node_up)
+{
+    gang_node_id node;
+    gang_job_id job = one_node_job(GANG_LOSS_FAIL, &node);
+    MUST(gang_report_node_lost(h.s, node));
+    MUST(gang_report_node_up(h.s, node));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, job), GANG_END_FAILED);
+    ck_assert_int_eq(stage_node(&h.stage, node).state, GANG_NODE_UP);
+    gang_job_id both = host_gang(&h, NULL, 8, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, both), 8);
+}
+END_TEST
+
+START_TEST(a_job_adopted_on_a_node_that_was_down_stays)
+{
+    struct gang_job_spec *spec = host_spec("default", 1, 1, 0);
+    struct gang_running_spec place = {"n1", NULL, 0};
+    gang_node_id node = host_node(&h, 1);
+    take_node(node, GO_DOWN);
+    host_run(&h, 1);
+    spec->running = 1;
+    spec->places = &place;
+    spec->place_count = 1;
+    gang_job_id job = host_submit(&h, spec);
+    host_run(&h, 1);
+    MUST(gang_node_set_state(h.stage.w, host_node(&h, 0), GANG_NODE_DRAINING));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, job), 1);
+    MUST(gang_node_set_state(h.stage.w, node, GANG_NODE_UP));
+    host_run(&h, 1);
+    take_node(node, GO_DOWN); /* now it is lost */
+    host_run(&h, 1);
+    ck_assert(!host_has(&h, job));
+}
+END_TEST
+
+START_TEST(a_copy_sees_what_its_original_did_not_see_yet)
+{
+    struct gang_host_ops ops = GANG_HOST_OPS_INIT;
+    struct gang_job_info info = {.size = sizeof(info)};
+    gang_cluster *cluster;
+    gang_sched *copy;
+    gang_node_id node;
+    gang_job_id job = one_node_job(GANG_LOSS_FAIL, &node);
+    take_node(node, _i);
+    MUST(gang_sched_copy(h.s, &ops, NULL, &cluster, &copy, NULL));
+    MUST(gang_sched_run(copy, h.now_ns + 1, NULL, NULL));
+    ck_assert_int_eq(gang_job_get(copy, job, &info), GANG_ESTALE);
+    gang_sched_free(copy);
+    gang_cluster_free(cluster);
+    ck_assert_int_eq(host_tasks(&h, job), 4);
+}
+END_TEST
+
+START_TEST(unknown_nodes_are_logged)
+{
+    ck_assert_int_eq(gang_report_node_up(h.s, GANG_ID_NONE), GANG_EINVAL);
+    ck_assert_int_eq(gang_report_node_draining(h.s, GANG_ID_NONE, 0), GANG_EINVAL);
+    MUST(gang_report_node_up(h.s, 12345));
+    host_run(&h, 1);
+    ck_assert_str_eq(h.log, "a report about an unknown node is ignored");
+    h.log[0] = 0;
+    MUST(gang_report_node_draining(h.s, 12345, 0));
+    host_run(&h, 1);
+    ck_assert_str_eq(h.log, "a report about an unknown node is ignored");
+}
+END_TEST
+
+static void add_nodes(Suite *suite)
+{
+    TCase *tests = tcase_create("nodes");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, tasks_on_a_node_that_goes_are_lost, 0, 3);
+    tcase_add_loop_test(tests, a_job_restarts_where_nodes_are_left, 0, 3);
+    tcase_add_test(tests, a_gang_over_two_nodes_restarts_once);
+    tcase_add_loop_test(tests, what_was_reported_before_the_node_went_counts, 0, 3);
+    tcase_add_loop_test(tests, a_victim_on_a_node_that_goes_has_stopped, 0, 3);
+    tcase_add_test(tests, up_after_lost_leaves_the_node_up);
+    tcase_add_test(tests, a_job_adopted_on_a_node_that_was_down_stays);
+    tcase_add_loop_test(tests, a_copy_sees_what_its_original_did_not_see_yet, 0, 3);
+    tcase_add_test(tests, unknown_nodes_are_logged);
+    suite_add_tcase(suite, tests);
+}
+
+/* ---- drains ---------------------------------------------------------------------------------- */
+
+static void open_slow(void)
+{
+    host_open_slow(&h, 2, 4, GRACE);
+}
+
+START_TEST(a_gang_is_asked_to_stop_so_that_its_grace_ends_with_the_deadline)
+{
+    gang_node_id node;
+    gang_job_id job = one_node_job(GANG_LOSS_FAIL, &node);
+    gang_job_id fixed = host_gang(&h, NULL, 4, 0);
+    host_run(&h, 0);
+    MUST(gang_report_node_draining(h.s, node, 1000));
+    host_run(&h, 1);
+    ck_assert_int_eq(stage_node(&h.stage, node).state, GANG_NODE_DRAINING);
+    ck_assert_int_eq(gang_sched_next(h.s), 1000 - GRACE);
+    host_run(&h, 1000 - GRACE - 1 - h.now_ns);
+    ck_assert_int_eq(host_job_state(&h, job), GANG_JOB_RUNNING);
+    host_run(&h, 1);
+    const struct host_event *e = host_last(&h, job, "preempt");
+    ck_assert_int_eq(e->reason, GANG_REASON_DRAIN);
+    ck_assert_int_eq(e->deadline_ns, 1000);
+    ck_assert_int_eq(host_job_state(&h, job), GANG_JOB_STOPPING);
+    host_run(&h, GRACE);
+    ck_assert_int_eq(host_ops(&h, job, "kill"), 1);
+    ck_assert_int_eq(host_job_state(&h, job), GANG_JOB_PENDING); /* no failure: it waits again */
+    ck_assert_int_eq(host_ops(&h, fixed, "preempt"), 0);
+    ck_assert_int_eq(stage_node(&h.stage, node).gpu_free, 4000);
+    host_end_job(&h, fixed);
+    ck_assert_int_eq(host_tasks(&h, job), 4);
+    ck_assert_uint_ne(host_node_of(&h, job, 0), node);
+}
+END_TEST
+
+START_TEST(a_near_deadline_asks_at_once_and_no_deadline_never)
+{
+    gang_node_id node;
+    gang_job_id job = one_node_job(GANG_LOSS_FAIL, &node);
+    MUST(gang_report_node_draining(h.s, node, INT64_MAX));
+    host_run(&h, 1);
+    ck_assert(host_is_idle(&h));
+    ck_assert_int_eq(host_job_state(&h, job), GANG_JOB_RUNNING);
+    MUST(gang_report_node_draining(h.s, node, _i ? INT64_MIN : h.now_ns + 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_last(&h, job, "preempt")->deadline_ns, h.now_ns + GRACE);
+}
+END_TEST
+
+START_TEST(up_ends_a_drain)
+{
+    gang_node_id node;
+    gang_job_id job = one_node_job(GANG_LOSS_FAIL, &node);
+    MUST(gang_report_node_draining(h.s, node, 1000));
+    host_run(&h, 1);
+    if (_i)
+        MUST(gang_report_node_up(h.s, node));
+    else
+        MUST(gang_node_set_state(h.stage.w, node, GANG_NODE_UP));
+    host_run(&h, 2000);
+    ck_assert_int_eq(host_tasks(&h, job), 4);
+    ck_assert_int_eq(host_ops(&h, job, "preempt"), 0);
+    ck_assert(host_is_idle(&h));
+}
+END_TEST
+
+START_TEST(an_elastic_gang_gives_the_tasks_that_it_can_spare)
+{
+    gang_job_id job = host_submit(&h, host_spec(NULL, 6, 2, 0));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, job), 6);
+    gang_node_id node = host_node_of(&h, job, 5);
+    size_t there = stage_tasks_on(&h.stage, gang_job_alloc(h.s, job, 0), node);
+    MUST(gang_report_node_draining(h.s, node, h.now_ns));
+    host_run(&h, 1);
+    const struct host_event *e = host_last(&h, job, "shrink");
+    ck_assert_int_eq(e->reason, GANG_REASON_DRAIN);
+    ck_assert_uint_eq(e->task_count, there);
+    host_run(&h, GRACE);
+    ck_assert_int_eq(host_ops(&h, job, "preempt"), 0);
+    ck_assert_uint_eq(stage_tasks_on(&h.stage, gang_job_alloc(h.s, job, 0), node), 0);
+    ck_assert_int_eq(host_tasks(&h, job), 4); /* it fills the other node */
+}
+END_TEST
+
+START_TEST(a_copy_drains_like_its_original)
+{
+    struct gang_host_ops ops = host_table();
+    struct gang_job_info info = {.size = sizeof(info)};
+    gang_cluster *cluster;
+    gang_sched *copy;
+    gang_node_id node;
+    gang_job_id job = one_node_job(GANG_LOSS_FAIL, &node);
+    MUST(gang_report_node_draining(h.s, node, 1000));
+    if (_i)
+        host_run(&h, 1);
+    MUST(gang_sched_copy(h.s, &ops, &h, &cluster, &copy, NULL));
+    h.now_ns = 1000 - GRACE;
+    MUST(gang_sched_run(copy, h.now_ns, NULL, NULL));
+    MUST(gang_job_get(copy, job, &info));
+    ck_assert_int_eq(info.state, GANG_JOB_STOPPING);
+    gang_sched_free(copy);
+    gang_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(out_of_memory_is_no_loss)
+{
+    for (long n = 1; n < 60; n++) {
+        gang_node_id node;
+        gang_job_id job = one_node_job(GANG_LOSS_FAIL, &node);
+        if (n % 2)
+            MUST(gang_report_node_draining(h.s, node, h.now_ns + 5));
+        else
+            take_node(node, GO_DOWN);
+        h.stage.mem.calls = 0;
+        h.stage.mem.fail_at = n / 2;
+        gang_result r = gang_sched_run(h.s, h.now_ns, NULL, NULL);
+        h.stage.mem.fail_at = 0;
+        ck_assert(r == GANG_OK || r == GANG_ENOMEM);
+        host_run(&h, 1);
+        host_run(&h, GRACE);
+        ck_assert(n % 2 ? host_ops(&h, job, "preempt") == 1 : !host_has(&h, job));
+        ck_assert(n % 2 == 0 || host_node_of(&h, job, 0) != node); /* it fits on the other one */
+        if (n % 2)
+            host_end_job(&h, job);
+        MUST(gang_report_node_up(h.s, node));
+        host_run(&h, 1);
+    }
+}
+END_TEST
+
+static void add_drains(Suite *suite)
+{
+    TCase *tests = tcase_create("drains");
+    tcase_add_checked_fixture(tests, open_slow, teardown);
+    tcase_add_test(tests, a_gang_is_asked_to_stop_so_that_its_grace_ends_with_the_deadline);
+    tcase_add_loop_test(tests, a_near_deadline_asks_at_once_and_no_deadline_never, 0, 2);
+    tcase_add_loop_test(tests, up_ends_a_drain, 0, 2);
+    tcase_add_test(tests, an_elastic_gang_gives_the_tasks_that_it_can_spare);
+    tcase_add_loop_test(tests, a_copy_drains_like_its_original, 0, 2);
+    tcase_add_test(tests, out_of_memory_is_no_loss);
+    suite_add_tcase(suite, tests);
+}
+
 static void add_allocations(Suite *suite)
 {
     TCase *tests = tcase_create("allocations");
@@ -147,5 +477,7 @@ int main(void)
 {
     Suite *suite = suite_create("contract");
     add_allocations(suite);
+    add_nodes(suite);
+    add_drains(suite);
     return run_suite(suite);
 }

@@ -3,6 +3,7 @@
  * both decide the same in random worlds. */
 #include "host.h"
 #include "place/state/records.h"
+#include "sched/record/state.h"
 
 #define S INT64_C(1000000000)
 
@@ -300,7 +301,7 @@ START_TEST(a_copy_while_an_allocation_changes_is_busy)
     host_open(&here, 1, 4);
     gang_job_id id = submit(&here, 1, 0);
     host_run(&here, S);
-    MUST(gang__alloc_lock(here.stage.c, gang_job_alloc(here.s, id, 0), &a));
+    MUST(gang__alloc_lock(here.s->worker, gang_job_alloc(here.s, id, 0), &a));
     ck_assert_int_eq(try_copy(here.s, NULL), GANG_EBUSY);
     (void)gang__alloc_publish(a);
     copy_to(&there, &here);

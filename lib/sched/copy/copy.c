@@ -383,7 +383,7 @@ static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang
         r = GANG_ENOMEM;
     if (r == GANG_OK)
         r = gang__requests_copy(&c, from);
-    if (r == GANG_OK && !gang__recent_copy(&c, from))
+    if (r == GANG_OK && (!gang__recent_copy(&c, from) || !gang__nodes_copy(s, from)))
         r = GANG_ENOMEM;
     if (r == GANG_OK)
         r = gang__allocs_copy(s->worker, from->worker, gang__requests_copy_find, &c);

@@ -82,6 +82,14 @@ static void take_messages_in(gang_sched *s)
     run_stage(s, gang__inbox_step);
 }
 
+/* After the messages: a task that ended before its node went did not fail. */
+static bool look_at_nodes(gang_sched *s)
+{
+    if (!gang__nodes_look(s))
+        s->no_memory = true;
+    return false;
+}
+
 /* All that can be finished. What this makes possible in turn is finished in the next round. */
 static bool finish_handovers(gang_sched *s)
 {
@@ -138,6 +146,8 @@ static void cycle(gang_sched *s)
 {
     run_stage(s, take_up_rest);
     take_messages_in(s);
+    run_stage(s, look_at_nodes);
+    run_stage(s, gang__nodes_step);
     run_stage(s, gang__timers_step);
     if (s->budget_timers.count > 0)
         run_stage(s, gang__budgets_step);
@@ -155,6 +165,7 @@ static void cycle(gang_sched *s)
         run_stage(s, schedule_next);
         run_stage(s, rotate_slices);
         take_messages_in(s); /* callbacks may have left some */
+        run_stage(s, gang__nodes_step);
         run_stage(s, finish_handovers);
     } while (steps_left(s) && (gang__entitled_unblock(s) || work_left(s)));
 }
@@ -250,6 +261,7 @@ int64_t gang__cycle_due(gang_sched *s)
         next = gang__min(next, gang__multifactor_next(s));
     if (s->budget_timers.count > 0)
         next = gang__min(next, gang__budgets_next(s));
+    next = gang__min(next, gang__nodes_next(s));
     return gang__min(gang__min(next, gang__reserve_next(s)), s->preempt.min_runtime_due_ns);
 }
 

@@ -101,7 +101,7 @@ static gang_result open_parts(gang_sched *s, struct gang_error *error)
     }
     if (r == GANG_OK)
         r = gang_snapshot_new(s->cluster, &s->preempt.base);
-    if (r == GANG_OK && !gang__queues_make_root(s))
+    if (r == GANG_OK && (!gang__nodes_look(s) || !gang__queues_make_root(s)))
         r = GANG_ENOMEM;
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "%s", gang_strerror(r));
@@ -190,6 +190,7 @@ void gang_sched_free(gang_sched *sched)
     gang__queues_free_all(s);
     gang__preempt_free(s);
     gang__recent_free(s);
+    gang__nodes_free(s);
     gang__rules_free(s->rules, &mem);
     gang__hash_free(&s->jobs, &mem);
     gang__hash_free(&s->arrays, &mem);

@@ -144,7 +144,11 @@ static bool apply_message(gang_sched *s, const struct gang__command *m)
 {
     enum gang__message_what what = m->head.what;
     if (what == GANG__MESSAGE_NODE_LOST)
-        return gang__reports_node_lost(s, (gang_node_id)m->value);
+        return gang__nodes_lost(s, (gang_node_id)m->value);
+    if (what == GANG__MESSAGE_NODE_UP)
+        return gang__nodes_up(s, (gang_node_id)m->value);
+    if (what == GANG__MESSAGE_NODE_DRAIN)
+        return gang__nodes_drain(s, (gang_node_id)m->value, m->deadline_ns);
     struct gang__job *job = gang__job_of(s, m->job);
     if (job && job->state != GANG_JOB_ENDED)
         return command(s, job, m);
@@ -225,7 +229,7 @@ static gang_result make_command(gang_sched *s, enum gang__message_what what, gan
 {
     if (!s)
         return GANG_EINVAL;
-    if (what != GANG__MESSAGE_NODE_LOST &&
+    if (what < GANG__MESSAGE_NODE_LOST &&
         (job == GANG_ID_NONE || job > gang__load_relaxed(&s->intake.next_job)))
         return GANG_ESTALE;
     if (tasks && count > GANG_MAX_AMOUNT / (int64_t)sizeof(*tasks))
@@ -341,9 +345,32 @@ gang_result gang_report_end(gang_sched *sched, gang_job_id job, int32_t success)
     return GANG_OK;
 }
 
-gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node)
+static gang_result report_node(gang_sched *s, enum gang__message_what what, gang_node_id node,
+                               int64_t deadline_ns)
 {
+    struct gang__command *m;
     if (node == GANG_ID_NONE)
         return GANG_EINVAL;
-    return post(sched, GANG__MESSAGE_NODE_LOST, GANG_ID_NONE, (int64_t)node);
+    gang_result r = make_command(s, what, GANG_ID_NONE, NULL, 0, &m);
+    if (r != GANG_OK)
+        return r;
+    m->value = (int64_t)node;
+    m->deadline_ns = deadline_ns;
+    gang__inbox_put(s, &m->head);
+    return GANG_OK;
+}
+
+gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node)
+{
+    return report_node(sched, GANG__MESSAGE_NODE_LOST, node, 0);
+}
+
+gang_result gang_report_node_up(gang_sched *sched, gang_node_id node)
+{
+    return report_node(sched, GANG__MESSAGE_NODE_UP, node, 0);
+}
+
+gang_result gang_report_node_draining(gang_sched *sched, gang_node_id node, int64_t deadline_ns)
+{
+    return report_node(sched, GANG__MESSAGE_NODE_DRAIN, node, deadline_ns);
 }

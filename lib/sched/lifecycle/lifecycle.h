@@ -67,7 +67,6 @@ struct gang__task_report {
 bool gang__reports_tasks(gang_sched *s, struct gang__job *job,
                          const struct gang__task_report *report);
 bool gang__reports_end(gang_sched *s, struct gang__job *job, bool success);
-bool gang__reports_node_lost(gang_sched *s, gang_node_id node);
 bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target);
 
 /* Announced jobs (announced.c): so many more tasks of a group of the job came, or (negative) went;
@@ -94,6 +93,22 @@ int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job); /* ea
 void gang__timer_clear(gang_sched *s, struct gang__job *job);
 bool gang__timers_step(gang_sched *s); /* the first timer that is due; false: none, or no step */
 int64_t gang__timers_next(const gang_sched *s);
+
+/* ---- node_states.c --------------------------------------------------------------------------- */
+
+/* Reports about a node: it is lost, up, or to be empty by a deadline (INT64_MAX: none). False: try
+ * again later. */
+bool gang__nodes_lost(gang_sched *s, gang_node_id node);
+bool gang__nodes_up(gang_sched *s, gang_node_id node);
+bool gang__nodes_drain(gang_sched *s, gang_node_id node, int64_t deadline_ns);
+
+/* Compare the nodes with those that the last look saw. The tasks on nodes that went down or were
+ * removed are lost. False: try again later. Two loads if no node changed. */
+bool gang__nodes_look(gang_sched *s);
+bool gang__nodes_step(gang_sched *s);          /* one drain that is due; false: none, or no step */
+int64_t gang__nodes_next(const gang_sched *s); /* when a drain is due; INT64_MAX: never */
+bool gang__nodes_copy(gang_sched *s, const gang_sched *from); /* false: out of memory */
+void gang__nodes_free(gang_sched *s);
 
 /* ---- budget_due.c ---------------------------------------------------------------------------- */
 

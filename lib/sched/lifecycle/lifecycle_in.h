@@ -141,6 +141,15 @@ void gang__job_restart(gang_sched *s, struct gang__job *job, const struct gang__
 /* All tasks of the job failed: does it start again? The roles of its groups decide first. */
 bool gang__job_may_restart(const struct gang__job *job);
 
+/* The tasks on a node are lost; GANG_ID_NONE: on all for which gang__nodes_is_lost() holds. False:
+ * try again later; doing its first steps twice is safe. */
+bool gang__reports_nodes_lost(gang_sched *s, gang_node_id node);
+
+/* ---- node_states.c --------------------------------------------------------------------------- */
+
+/* Inside gang__nodes_look(): was the node there, and is it down or removed now? */
+bool gang__nodes_is_lost(const gang_sched *s, gang_node_id node);
+
 /* ---- reports_due.c --------------------------------------------------------------------------- */
 
 /* Apply what is due; when the next is due. */

@@ -125,12 +125,23 @@ bool gang__job_may_restart(const struct gang__job *job)
            job->restarts < job->max_restarts;
 }
 
+/* On that node; GANG_ID_NONE: on all that gang__nodes_look() found lost. */
+static void keep_lost(const gang_sched *s, struct gang__found *f, gang_node_id node)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < f->count; i++)
+        if (node == GANG_ID_NONE ? gang__nodes_is_lost(s, f->task[i].node)
+                                 : f->task[i].node == node)
+            f->task[kept++] = f->task[i];
+    f->count = kept;
+}
+
 static bool lose_on_node(gang_sched *s, struct gang__gang *g, gang_node_id node)
 {
     struct gang__report r = {g->job, g, {NULL, 0, 0}, {NULL, 0, 0}};
     bool ok = gang__report_look_up(s, &r, NULL, 0);
-    gang__report_keep_node(&r.running, node);
-    gang__report_keep_node(&r.stopping, node);
+    keep_lost(s, &r.running, node);
+    keep_lost(s, &r.stopping, node);
     if (ok && r.running.count + r.stopping.count > 0 && !gang__slice_has_run(g))
         gang__slice_undo_grant(s, g);
     else if (ok && r.running.count + r.stopping.count > 0)
@@ -139,17 +150,10 @@ static bool lose_on_node(gang_sched *s, struct gang__gang *g, gang_node_id node)
     return ok;
 }
 
-/* Only gangs that hold an allocation can have tasks on the node. A failed task may end other
- * gangs of its job; the records of ended jobs stay until the run ends. */
-bool gang__reports_node_lost(gang_sched *s, gang_node_id node)
+/* Only gangs that hold an allocation can have tasks there. A failed task may end other gangs of its
+ * job; the records of ended jobs stay until the run ends. */
+bool gang__reports_nodes_lost(gang_sched *s, gang_node_id node)
 {
-    gang_result r = gang_node_set_state(s->worker, node, GANG_NODE_DOWN);
-    if (r == GANG_ENOMEM)
-        return false;
-    if (r != GANG_OK) {
-        gang__log(s, 0, "an unknown node was reported lost");
-        return true;
-    }
     gang__wake_preemption(s);
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);

@@ -18,7 +18,9 @@ enum gang__message_what {
     GANG__MESSAGE_COMPLETE,
     GANG__MESSAGE_TASKS,
     GANG__MESSAGE_END,
-    GANG__MESSAGE_NODE_LOST
+    GANG__MESSAGE_NODE_LOST,
+    GANG__MESSAGE_NODE_UP,
+    GANG__MESSAGE_NODE_DRAIN
 };
 
 /* The head of every message. */
@@ -32,7 +34,8 @@ struct gang__message {
 struct gang__command {
     struct gang__message head;
     gang_job_id job;
-    int64_t value;
+    int64_t value; /* NODE_*: the node */
+    int64_t deadline_ns;
     gang_alloc_id alloc;
     uint32_t gang; /* index of the gang; ADD_TASKS: of the group in the job */
     size_t count;

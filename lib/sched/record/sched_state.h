@@ -207,6 +207,22 @@ struct gang__intake_sched {
     gang_queue_id next_queue;
 };
 
+/* sched/lifecycle: nodes as the last run saw them, and those that are to be empty by a deadline */
+struct gang__nodes_sched {
+    struct gang__seen_node {
+        gang_node_id id; /* the node of the slot if it was up or draining, else GANG_ID_NONE */
+        bool lost;       /* it is not any more, and its tasks are not lost yet */
+    } * seen;            /* by slot */
+    size_t seen_cap;
+    uint64_t epoch, states; /* of the cluster, at that look; epoch and 1, 0: none yet */
+    struct gang__drain {
+        gang_node_id node;
+        int64_t deadline_ns;
+        int64_t due_ns; /* when its gangs are looked at */
+    } * drain;
+    size_t drain_count, drain_cap;
+};
+
 struct gang_sched {
     struct gang__wake wake;
     struct gang_mem mem;
@@ -259,6 +275,7 @@ struct gang_sched {
     struct gang__backfill_sched backfill;
     struct gang__preempt_sched preempt;
     struct gang__where_state where;
+    struct gang__nodes_sched nodes;
     const gang_sched *original; /* of a copy, while its jobs enter it; else NULL */
 
     /* Scratch */

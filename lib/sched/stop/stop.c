@@ -235,7 +235,8 @@ static void count_preempted(gang_sched *s, const struct gang__stop *stop)
     struct gang__job *job = stop->gang->job;
     bool all = !stop->tasks, for_others = is_for_others(stop->reason);
     if (!for_others && stop->reason != GANG_REASON_STALE && stop->reason != GANG_REASON_MOVE &&
-        stop->reason != GANG_REASON_SLICE && stop->reason != GANG_REASON_REQUEUE)
+        stop->reason != GANG_REASON_SLICE && stop->reason != GANG_REASON_REQUEUE &&
+        stop->reason != GANG_REASON_DRAIN)
         return;
     s->info.tasks_preempted += (int64_t)stop->left;
     if (all)
