@@ -20,6 +20,7 @@ static const struct cli_command command = {
     "Checks clusters, queues, rules and jobs of scenario files, as a scheduler would that is "
     "given\n"
     "them, and prints the queues with what is guaranteed to them and their limits, in force.\n"
+    "A queue that names no guarantee has those of its children.\n"
     "  --json    one JSON object a case\n"
     "  FILE      a scenario file; -: standard input\n"
     "Problems are printed as FILE: PATH: TEXT, and the exit status is 1.\n",

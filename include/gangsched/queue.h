@@ -9,8 +9,9 @@
  *
  * What a queue has of each kind:
  *   - *guarantee*: capacity that the queue gets back from other queues when its jobs need it. A
- *     kind that no guarantee of the queue names is not managed: its guarantee is unlimited. A queue
- *     without guarantees is guaranteed nothing of any kind.
+ *     kind that no guarantee of the queue names is not managed: its guarantee is unlimited. A leaf
+ *     without guarantees is guaranteed nothing of any kind. A parent without guarantees is
+ *     guaranteed what its children are, see gang_queue_spec.guaranteed.
  *   - *limit*: maximum that all jobs in it and below may use, including the whole gang that is to
  *     start.
  *   - *weight*, *priority*: how siblings divide the capacity beyond the guarantees. The highest
@@ -285,8 +286,15 @@ struct gang_queue_spec {
     size_t quota_size;  /**< sizeof(struct gang_quota) */
     const char *name;   /**< unique in the tree; 1..GANG_MAX_NAME bytes */
     const char *parent; /**< name of the parent; NULL: top */
+    /** Guarantees. A parent that names none has the sum of those of its children, at most its
+     *  limit, as if it named that: a guarantee below it is a promise of the whole cluster, and
+     *  non-preemptible jobs start inside it. A kind that a child with guarantees does not manage is
+     *  not managed by the parent either. Fractions and parts by weight are parts of what the parent
+     *  names, so they add nothing to the sum, and are 0 below a parent that names none and whose
+     *  other children have no amount. A parent that names a guarantee keeps to it, whatever its
+     *  children name: GANG_UNLIMITED is as much as its own parent has. */
     const struct gang_quota *guaranteed;
-    size_t guaranteed_count; /**< 0: nothing is guaranteed */
+    size_t guaranteed_count; /**< 0: a leaf is guaranteed nothing, a parent what its children are */
     const struct gang_quota *limit;
     size_t limit_count; /**< 0: no limit */
     /** Of kinds not named, all of the guarantee is lent. Amounts only, no fractions. */

@@ -70,14 +70,16 @@ struct gang__queue {
     uint32_t parent;      /* index, or GANG__NO_QUEUE */
     uint32_t first_child; /* in the order in which they were created (by id) */
     uint32_t next_sibling;
-    uint32_t depth; /* 0: top */
-    bool leaf;      /* takes jobs: has no children, and is not a place for made ones */
-    bool made;      /* on demand */
-    bool fixed;     /* its own or inherited */
-    bool nonpreemptible_to_limit;                /* inherited: GANG_NONPREEMPTIBLE_LIMIT */
-    const struct gang__quota *guarantee, *limit; /* dims of each */
-    const struct gang__quota *lending;           /* lending limits; NONE: everything may be lent */
-    const int64_t *weight;                       /* dims, millionths */
+    uint32_t depth;         /* 0: top */
+    bool states_guarantees; /* it or, if it is a parent that names none, a queue below it */
+    bool leaf;              /* takes jobs: has no children, and is not a place for made ones */
+    bool made;              /* on demand */
+    bool fixed;             /* its own or inherited */
+    bool nonpreemptible_to_limit;      /* inherited: GANG_NONPREEMPTIBLE_LIMIT */
+    struct gang__quota *guarantee;     /* dims; of a parent that names none: of its children */
+    const struct gang__quota *limit;   /* dims */
+    const struct gang__quota *lending; /* lending limits; NONE: everything may be lent */
+    const int64_t *weight;             /* dims, millionths */
     int64_t priority;
     int32_t within, reclaim; /* never DEFAULT */
     const struct gang__cell_share *cells;

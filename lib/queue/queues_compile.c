@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/two_pass_block.h"
+#include "base/wide.h"
 #include "core/nodes/nodes.h"
 #include "place/request/request.h"
 #include "queue/queues_in.h"
@@ -25,9 +26,9 @@ struct gang__quota gang__quota_compile(const struct gang_quota *q)
                                 GANG__QUOTA_AMOUNT};
 }
 
-static const struct gang__quota *lay_quotas(const struct gang__queue_drafts *t,
-                                            struct gang__block *b, const struct gang_queue_spec *s,
-                                            const struct gang_quota *list, size_t count)
+static struct gang__quota *lay_quotas(const struct gang__queue_drafts *t, struct gang__block *b,
+                                      const struct gang_queue_spec *s,
+                                      const struct gang_quota *list, size_t count)
 {
     struct gang__quota *to = gang__block_alloc(b, t->dims * sizeof(*to));
     for (size_t i = 0; to && i < count; i++) {
@@ -88,7 +89,7 @@ static void lay_queue(const struct gang__queue_drafts *t, struct gang__block *b,
 {
     const struct gang_queue_spec *s = &draft->spec;
     const struct gang_queue_spec *spec = gang__queue_spec_lay(b, s);
-    const struct gang__quota *guarantee = lay_quotas(t, b, s, s->guaranteed, s->guaranteed_count);
+    struct gang__quota *guarantee = lay_quotas(t, b, s, s->guaranteed, s->guaranteed_count);
     const struct gang__quota *limit = lay_quotas(t, b, s, s->limit, s->limit_count);
     const struct gang__quota *lending =
         lay_quotas(t, b, s, s->lending_limit, s->lending_limit_count);
@@ -248,6 +249,48 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
     set_across(q, from);
 }
 
+/* What the children of a queue state of one kind, as an amount that the queue itself might state; see
+ * gang_queue_spec.guaranteed. Parts of the queue's own amount add nothing. */
+static struct gang__quota sum_of_children(const struct gang__queues *qs, uint32_t first, uint32_t d)
+{
+    struct gang__quota sum = {0, GANG__QUOTA_NONE};
+    for (uint32_t i = first; i != GANG__NO_QUEUE; i = qs->queue[i].next_sibling) {
+        const struct gang__queue *q = &qs->queue[i];
+        const struct gang__quota *own = &q->guarantee[d];
+        if (q->states_guarantees && own->form == GANG__QUOTA_NONE && !qs->dim[d].partition)
+            return (struct gang__quota){0,
+                                        GANG__QUOTA_NONE}; /* one that does not manage the kind */
+        if (own->form == GANG__QUOTA_NONE)
+            continue;
+        sum.form = GANG__QUOTA_AMOUNT;
+        if (own->form == GANG__QUOTA_AMOUNT)
+            sum.amount = gang__add_sat(sum.amount, own->amount);
+    }
+    if (sum.form == GANG__QUOTA_NONE && !qs->dim[d].partition)
+        sum.form = GANG__QUOTA_AMOUNT; /* no child is guaranteed anything of it */
+    return sum;
+}
+
+/* A parent that names no guarantee has those of its children. Children stand behind their
+ * parents. */
+static void inherit_guarantees(struct gang__queues *qs)
+{
+    for (uint32_t i = qs->count; i-- > 0;) {
+        struct gang__queue *q = &qs->queue[i];
+        q->states_guarantees = q->spec->guaranteed_count > 0;
+        if (q->states_guarantees || q->first_child == GANG__NO_QUEUE)
+            continue;
+        for (uint32_t c = q->first_child; c != GANG__NO_QUEUE; c = qs->queue[c].next_sibling)
+            q->states_guarantees = q->states_guarantees || qs->queue[c].states_guarantees;
+        for (uint32_t d = 0; q->states_guarantees && d < qs->dims; d++) {
+            q->guarantee[d] = sum_of_children(qs, q->first_child, d);
+            if (q->guarantee[d].form == GANG__QUOTA_AMOUNT &&
+                q->limit[d].form == GANG__QUOTA_AMOUNT)
+                q->guarantee[d].amount = gang__min(q->guarantee[d].amount, q->limit[d].amount);
+        }
+    }
+}
+
 static void link_queues(const struct gang__queue_drafts *t, struct gang__queues *qs)
 {
     for (uint32_t i = 0; i < qs->count; i++) {
@@ -276,6 +319,7 @@ static void link_queues(const struct gang__queue_drafts *t, struct gang__queues 
         *first = i;
     }
     assert(qs->count == 0 || first_top == 0);
+    inherit_guarantees(qs);
 }
 
 gang_result gang__drafts_compile(struct gang__queue_drafts *t, struct gang__queues **out)

@@ -131,7 +131,7 @@ static int64_t stated_guarantee(const struct column *c, const struct gang__queue
         /* Unlimited is as much as the parent has. */
         return q->parent == GANG__NO_QUEUE ? GANG__NO_BOUND : *guarantee_of(c, q->parent);
     default:
-        return c->qs->dim[c->d].partition || q->spec->guaranteed_count > 0 ? GANG__NO_BOUND : 0;
+        return c->qs->dim[c->d].partition || q->states_guarantees ? GANG__NO_BOUND : 0;
     }
 }
 

@@ -115,25 +115,52 @@ START_TEST(children_keep_what_they_state_above_their_parent)
     const struct gang_quota one = {"gpu", 1000, NULL, 0, 0}, three = {"gpu", 3000, NULL, 0, 0};
     const struct gang_quota none = {"gpu", 0, NULL, 0, 0};
     struct gang_queue_spec t[] = {queue_of("a", NULL), queue_of("a1", "a"), queue_of("b", NULL),
-                                  queue_of("b1", "b"), queue_of("c", NULL), queue_of("c1", "c")};
+                                  queue_of("b1", "b")};
     queue_guarantee(&t[0], &one, 1);
     queue_guarantee(&t[1], &three, 1);
     queue_guarantee(&t[2], &none, 1);
     queue_guarantee(&t[3], &three, 1);
-    queue_guarantee(&t[5], &three, 1);
-    plant(t, 6);
+    plant(t, 4);
     total[GANG_KIND_GPU] = 10000;
     resolve();
     ck_assert_int_eq(guaranteed("a", GANG_KIND_GPU), 1000);
     ck_assert_int_eq(guaranteed("a1", GANG_KIND_GPU), 3000);
     ck_assert_int_eq(guaranteed("b1", GANG_KIND_GPU), 3000);
-    ck_assert_int_eq(guaranteed("c", GANG_KIND_GPU), 0);
-    ck_assert_int_eq(guaranteed("c1", GANG_KIND_GPU), 3000);
     total[GANG_KIND_GPU] = 500; /* half of what the top states */
     resolve();
     ck_assert_int_eq(guaranteed("a", GANG_KIND_GPU), 500);
     ck_assert_int_eq(guaranteed("a1", GANG_KIND_GPU), 500); /* and never more than there is */
     ck_assert_int_eq(guaranteed("b1", GANG_KIND_GPU), 500);
+}
+END_TEST
+
+/* As if they named it: with all that follows for siblings and where the cluster is smaller. */
+START_TEST(a_parent_that_names_none_has_the_sum_of_its_children)
+{
+    const struct gang_quota one = {"gpu", 1000, NULL, 0, 0}, three = {"gpu", 3000, NULL, 0, 0};
+    const struct gang_quota half = {"gpu", 0, NULL, GANG_WHOLE / 2, 0};
+    struct gang_queue_spec t[] = {queue_of("a", NULL), queue_of("a1", "a"), queue_of("a2", "a"),
+                                  queue_of("a3", "a"), queue_of("b", NULL), queue_of("b1", "b"),
+                                  queue_of("c", NULL), queue_of("c1", "c")};
+    queue_guarantee(&t[1], &three, 1);
+    queue_guarantee(&t[2], &one, 1);
+    queue_guarantee(&t[5], &half, 1);
+    plant(t, 8);
+    total[GANG_KIND_GPU] = 10000;
+    resolve();
+    ck_assert_int_eq(guaranteed("a", GANG_KIND_GPU), 4000);
+    ck_assert_int_eq(guaranteed("a1", GANG_KIND_GPU), 3000);
+    ck_assert_int_eq(guaranteed("a3", GANG_KIND_GPU), 0);
+    ck_assert_int_eq(guaranteed("a", GANG_KIND_CPU), GANG__NO_BOUND); /* as in a1 */
+    ck_assert_int_eq(guaranteed("b", GANG_KIND_GPU), 0);              /* half of nothing */
+    ck_assert_int_eq(guaranteed("b1", GANG_KIND_GPU), 0);
+    ck_assert_int_eq(guaranteed("c", GANG_KIND_GPU), 0);
+    ck_assert_int_eq(guaranteed("c", GANG_KIND_CPU), 0);
+    total[GANG_KIND_GPU] = 2000;
+    resolve();
+    ck_assert_int_eq(guaranteed("a", GANG_KIND_GPU), 2000);
+    ck_assert_int_eq(guaranteed("a1", GANG_KIND_GPU), 1500);
+    ck_assert_int_eq(guaranteed("a2", GANG_KIND_GPU), 500);
 }
 END_TEST
 
@@ -394,6 +421,7 @@ int main(void)
     tcase_add_test(tests, yarn_scales_guarantees_above_the_cluster);
     tcase_add_test(tests, scaling_applies_down_the_tree);
     tcase_add_test(tests, children_keep_what_they_state_above_their_parent);
+    tcase_add_test(tests, a_parent_that_names_none_has_the_sum_of_its_children);
     tcase_add_test(tests, an_unmanaged_kind_is_unlimited);
     tcase_add_test(tests, a_pair_is_a_dimension_of_its_own);
     tcase_add_test(tests, parts_are_of_the_parent);

@@ -461,6 +461,80 @@ static void add_drains(Suite *suite)
     suite_add_tcase(suite, tests);
 }
 
+/* ---- guarantees below a parent that names none ------------------------------------------------- */
+
+/* "top" > "in" > leaf "a" with a guarantee of 4 GPUs, leaf "b" with none; and "other" beside "top". */
+static void set_tree(const struct gang_quota *top, const struct gang_quota *limit)
+{
+    static const struct gang_quota four = {"gpu", 4000, NULL, 0, 0};
+    struct gang_queue_spec q[5];
+    static const char *const name[5] = {"top", "in", "a", "b", "other"};
+    static const char *const parent[5] = {NULL, "top", "in", "in", NULL};
+    for (int i = 0; i < 5; i++) {
+        q[i] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
+        q[i].name = name[i];
+        q[i].parent = parent[i];
+    }
+    q[0].guaranteed = top;
+    q[0].guaranteed_count = top != NULL;
+    q[0].limit = limit;
+    q[0].limit_count = limit != NULL;
+    q[2].guaranteed = &four;
+    q[2].guaranteed_count = 1;
+    host_queues(&h, q, 5);
+    host_run(&h, 0);
+}
+
+START_TEST(a_parent_without_guarantees_has_those_of_its_children)
+{
+    set_tree(NULL, NULL);
+    ck_assert_int_eq(host_queue(&h, "in").guarantee[GANG_KIND_GPU], 4000);
+    ck_assert_int_eq(host_queue(&h, "top").guarantee[GANG_KIND_GPU], 4000);
+    ck_assert_int_eq(host_queue(&h, "top").guarantee[GANG_KIND_CPU], GANG_UNLIMITED);
+    ck_assert_int_eq(host_queue(&h, "b").guarantee[GANG_KIND_GPU], 0);
+    struct gang_job_spec *spec = host_spec("a", 4, 4, 0);
+    spec->preemptible = GANG_NOT_PREEMPTIBLE;
+    gang_job_id job = host_submit(&h, spec);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, job), 4);
+}
+END_TEST
+
+START_TEST(a_leaf_gets_its_guarantee_back_through_its_parents)
+{
+    set_tree(NULL, NULL);
+    gang_job_id low = host_gang(&h, "other", 1, 0);
+    for (int i = 0; i < 7; i++)
+        low = host_gang(&h, "other", 1, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, low), 1);
+    gang_job_id job = host_gang(&h, "a", 4, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, job), 4);
+}
+END_TEST
+
+START_TEST(a_parent_keeps_to_what_it_names_and_to_its_limit)
+{
+    struct gang_quota none = {"gpu", 0, NULL, 0, 0}, two = {"gpu", 2000, NULL, 0, 0};
+    set_tree(&none, NULL);
+    ck_assert_int_eq(host_queue(&h, "top").guarantee[GANG_KIND_GPU], 0);
+    ck_assert_int_eq(host_queue(&h, "in").guarantee[GANG_KIND_GPU], 4000);
+    set_tree(NULL, &two);
+    ck_assert_int_eq(host_queue(&h, "top").guarantee[GANG_KIND_GPU], 2000);
+}
+END_TEST
+
+static void add_guarantees(Suite *suite)
+{
+    TCase *tests = tcase_create("guarantees");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, a_parent_without_guarantees_has_those_of_its_children);
+    tcase_add_test(tests, a_leaf_gets_its_guarantee_back_through_its_parents);
+    tcase_add_test(tests, a_parent_keeps_to_what_it_names_and_to_its_limit);
+    suite_add_tcase(suite, tests);
+}
+
 static void add_allocations(Suite *suite)
 {
     TCase *tests = tcase_create("allocations");
@@ -479,5 +553,6 @@ int main(void)
     add_allocations(suite);
     add_nodes(suite);
     add_drains(suite);
+    add_guarantees(suite);
     return run_suite(suite);
 }

@@ -27,6 +27,9 @@ class Queues(Mapping[str, Dict[str, Any]]):
         Queues([{"name": "a", "guaranteed": {"gpu": 8}}, {"name": "b", "parent": "a"}])
         Queues("cluster.json")
 
+    A queue with children that names nothing ``guaranteed`` has the sum of what its children name,
+    at most its limit. Name 0 if it is to have nothing.
+
     Units: ``gpu`` devices, ``cpu`` cores, ``mem_mib`` MiB, other kinds in their own unit. Names
     that end in ``_s`` are seconds.
 
