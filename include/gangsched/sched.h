@@ -178,7 +178,7 @@ enum {
 
 /**
  * The host's side. The library copies the table. Each op may be NULL and then has the default that
- * its comment states. All ops but `may` are called only inside gang_sched_run(), on its thread,
+ * its comment states. All ops but `may` and `wake` are called only inside gang_sched_run(), on its thread,
  * without any lock of the library. An op returns 0; where its comment says so, any other value
  * refuses. An op may query, submit, send commands and send reports. It must not run or free the
  * scheduler or change queues (GANG_EBUSY). Only the run itself waits for an op.
@@ -226,8 +226,8 @@ struct gang_host_ops {
      *  a refused callback); 1: information. The result is ignored. NULL: nothing. */
     int32_t (*log)(int32_t level, const char *text, void *user);
     /** May this user, with these groups, perform `action` (GANG_MAY_*) in this queue? 0: yes.
-     *  NULL: the access lists of the queues decide. This is the only op that gang_job_submit()
-     *  and gang_sched_may() call, on their own threads. */
+     *  NULL: the access lists of the queues decide. gang_job_submit() and gang_sched_may() call it,
+     *  on their own threads. */
     int32_t (*may)(const char *queue, int32_t action, const char *user_name,
                    const char *const *groups, size_t group_count, void *user);
     /** How long will the job run, in ns? Called when a run accepts the job; gang_job_get()
@@ -243,12 +243,18 @@ struct gang_host_ops {
     /** A reservation (plan.h) begins soon, begins, ended, lost nodes, and so on. The result is
      *  ignored. NULL: nothing. */
     int32_t (*reservation)(const struct gang_reservation_event *event, void *user);
+    /** A message waits for the next run, and none waited before: wake the owner's loop (libuv:
+     *  uv_async_send(); eventfd). Called by the thread that leaves the message (submission, command,
+     *  report), at any time, also during a run, and by several threads at once. It must not call
+     *  the library. One call may stand for many messages; gang_sched_run() accepts them all. NULL:
+     *  nothing. */
+    void (*wake)(void *user);
 };
 
 #define GANG_HOST_OPS_INIT                                                                        \
     {                                                                                             \
         sizeof(struct gang_host_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL                                                                      \
+            NULL, NULL, NULL, NULL                                                                \
     }
 
 /* ---- the scheduler ------------------------------------------------------------------------- */
@@ -512,6 +518,12 @@ GANG_API gang_result gang_sched_run(gang_sched *sched, int64_t now_ns,
 /** When the next run is due. INT64_MIN: now (messages wait, or a run stopped early); INT64_MAX:
  *  only when something happens. Does not see changes of nodes made with core.h. Owner. O(1). */
 GANG_API int64_t gang_sched_next(gang_sched *sched);
+
+/** How long the owner's loop may wait for the next run: gang_sched_next() - now_ns, without
+ *  overflow. 0: now; -1: until something happens, with no bound (like uv_backend_timeout() and
+ *  poll(); those count milliseconds: round up). A message that another thread leaves during the
+ *  wait makes a run due at once: see gang_host_ops.wake. Owner. O(1). */
+GANG_API int64_t gang_sched_timeout_ns(gang_sched *sched, int64_t now_ns);
 
 /* ---- queues -------------------------------------------------------------------------------- */
 

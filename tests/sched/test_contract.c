@@ -535,6 +535,69 @@ static void add_guarantees(Suite *suite)
     suite_add_tcase(suite, tests);
 }
 
+/* ---- loops ----------------------------------------------------------------------------------- */
+
+static int wakes;
+
+static void count_wake(void *user)
+{
+    ck_assert_ptr_eq(user, &h);
+    wakes++;
+}
+
+START_TEST(the_loop_is_woken_when_the_first_message_comes)
+{
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    struct gang_host_ops ops = host_table();
+    opts.default_queue = "default";
+    ops.wake = count_wake;
+    host_open_with(&h, 1, 4, &opts, &ops);
+    wakes = 0;
+    gang_job_id job = host_gang(&h, NULL, 1, 0);
+    ck_assert_int_eq(wakes, 1);
+    MUST(gang_job_hold(h.s, job)); /* one waits already */
+    MUST(gang_job_release(h.s, job));
+    ck_assert_int_eq(wakes, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(wakes, 1);
+    MUST(gang_report_end(h.s, job, 1));
+    ck_assert_int_eq(wakes, 2);
+    host_run(&h, 1);
+    ck_assert_int_eq(gang_job_hold(h.s, GANG_ID_NONE), GANG_ESTALE); /* no message */
+    ck_assert_int_eq(wakes, 2);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(the_time_to_wait_does_not_overflow)
+{
+    struct gang_job_spec *spec;
+    host_open(&h, 1, 4);
+    ck_assert_int_eq(gang_sched_timeout_ns(NULL, 0), -1);
+    host_run(&h, 0);
+    ck_assert_int_eq(gang_sched_timeout_ns(h.s, INT64_MIN), -1);
+    spec = host_spec(NULL, 1, 1, 0);
+    spec->time_limit_ns = 1000;
+    gang_job_id job = host_submit(&h, spec);
+    ck_assert_int_eq(gang_sched_timeout_ns(h.s, INT64_MAX), 0); /* a message waits */
+    host_run(&h, 0);
+    ck_assert_int_eq(gang_sched_timeout_ns(h.s, 0), 1000);
+    ck_assert_int_eq(gang_sched_timeout_ns(h.s, 400), 600);
+    ck_assert_int_eq(gang_sched_timeout_ns(h.s, 2000), 0);
+    ck_assert_int_eq(gang_sched_timeout_ns(h.s, INT64_MIN), INT64_MAX);
+    host_end_job(&h, job);
+    host_close(&h);
+}
+END_TEST
+
+static void add_loops(Suite *suite)
+{
+    TCase *tests = tcase_create("loops");
+    tcase_add_test(tests, the_loop_is_woken_when_the_first_message_comes);
+    tcase_add_test(tests, the_time_to_wait_does_not_overflow);
+    suite_add_tcase(suite, tests);
+}
+
 static void add_allocations(Suite *suite)
 {
     TCase *tests = tcase_create("allocations");
@@ -554,5 +617,6 @@ int main(void)
     add_nodes(suite);
     add_drains(suite);
     add_guarantees(suite);
+    add_loops(suite);
     return run_suite(suite);
 }

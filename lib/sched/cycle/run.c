@@ -269,3 +269,13 @@ int64_t gang_sched_next(gang_sched *sched)
 {
     return sched ? gang__min(gang__cycle_due(sched), gang__slice_next(sched)) : INT64_MAX;
 }
+
+int64_t gang_sched_timeout_ns(gang_sched *sched, int64_t now_ns)
+{
+    int64_t next = gang_sched_next(sched), left;
+    if (next == INT64_MAX)
+        return -1;
+    if (next <= now_ns)
+        return 0;
+    return __builtin_sub_overflow(next, now_ns, &left) ? INT64_MAX : left;
+}

@@ -19,6 +19,8 @@ void gang__inbox_put(gang_sched *s, struct gang__message *m)
         m->next = first;
     while (!atomic_compare_exchange_weak_explicit(&s->intake.inbox, &first, m, memory_order_release,
                                                   memory_order_relaxed));
+    if (!first && s->ops.wake)
+        s->ops.wake(s->user);
 }
 
 bool gang__inbox_waits(const gang_sched *s)
