@@ -182,6 +182,11 @@ struct gang_worker_stats {
     int64_t helps;     /**< operations of other workers that this one completed */
 };
 
+#define GANG_WORKER_STATS_INIT                       \
+    {                                                \
+        sizeof(struct gang_worker_stats), 0, 0, 0, 0 \
+    }
+
 /** Read the counters. @return GANG_OK; GANG_EINVAL. Owner of the worker; wait-free. */
 GANG_API gang_result gang_worker_get_stats(const gang_worker *worker,
                                            struct gang_worker_stats *stats);
@@ -375,6 +380,11 @@ struct gang_node_info {
     char name[GANG_MAX_NAME + 1];
     uint64_t gpu_unhealthy; /**< bit i: GPU i is unhealthy */
 };
+
+#define GANG_NODE_INFO_INIT                                                                   \
+    {                                                                                         \
+        sizeof(struct gang_node_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, 0 \
+    }
 
 /**
  * Read a node. All numbers belong to one instant.

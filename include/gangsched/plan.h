@@ -194,6 +194,11 @@ struct gang_reservation_info {
     const char *owner;
 };
 
+#define GANG_RESERVATION_INFO_INIT                                                           \
+    {                                                                                        \
+        sizeof(struct gang_reservation_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL \
+    }
+
 /** What a user may reserve, of each kind in its unit (millicores, bytes, milli-GPUs); -1: any
  *  amount. Counts what is requested; of nodes reserved whole, all that they have. */
 struct gang_reservation_limit {

@@ -133,6 +133,12 @@ struct gang_job_info {
     int64_t multifactor_priority;
 };
 
+#define GANG_JOB_INFO_INIT                                                                        \
+    {                                                                                             \
+        sizeof(struct gang_job_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, \
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                       \
+    }
+
 /* ---- callbacks ----------------------------------------------------------------------------- */
 
 /** What a callback is about. Valid during the call. */
@@ -594,6 +600,12 @@ struct gang_queue_info {
     /** when its time slice ends; INT64_MAX: no end, or not all gangs of the row run yet */
     int64_t quantum_end_ns;
 };
+
+#define GANG_QUEUE_INFO_INIT                                                                       \
+    {                                                                                              \
+        sizeof(struct gang_queue_info), 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, {0}, {0}, {0}, 0, \
+            0, 0, 0, 0, 0, 0, 0, 0                                                                 \
+    }
 
 /** Read a queue. @return GANG_OK; GANG_EINVAL; GANG_ESTALE. Owner. O(kinds). */
 GANG_API gang_result gang_queue_get(gang_sched *sched, gang_queue_id id,

@@ -590,11 +590,36 @@ START_TEST(the_time_to_wait_does_not_overflow)
 }
 END_TEST
 
+START_TEST(each_struct_that_a_query_fills_has_its_initial_value)
+{
+    struct gang_worker_stats stats = GANG_WORKER_STATS_INIT;
+    struct gang_node_info node = GANG_NODE_INFO_INIT;
+    struct gang_job_info job = GANG_JOB_INFO_INIT;
+    struct gang_queue_info queue = GANG_QUEUE_INFO_INIT;
+    struct gang_reservation_info reservation = GANG_RESERVATION_INFO_INIT;
+    gang_queue_id id;
+    host_open(&h, 1, 4);
+    gang_job_id one = host_gang(&h, NULL, 1, 0);
+    host_run(&h, 0);
+    MUST(gang_worker_get_stats(h.stage.w, &stats));
+    MUST(gang_node_get(h.stage.c, host_node(&h, 0), &node));
+    ck_assert_str_eq(node.name, "n0");
+    MUST(gang_job_get(h.s, one, &job));
+    ck_assert_int_eq(job.tasks, 1);
+    MUST(gang_queue_find(h.s, "default", &id));
+    MUST(gang_queue_get(h.s, id, &queue));
+    ck_assert_int_eq(queue.running, 1);
+    ck_assert_int_eq(gang_reservation_get(h.s, 1, &reservation), GANG_ESTALE);
+    host_close(&h);
+}
+END_TEST
+
 static void add_loops(Suite *suite)
 {
     TCase *tests = tcase_create("loops");
     tcase_add_test(tests, the_loop_is_woken_when_the_first_message_comes);
     tcase_add_test(tests, the_time_to_wait_does_not_overflow);
+    tcase_add_test(tests, each_struct_that_a_query_fills_has_its_initial_value);
     suite_add_tcase(suite, tests);
 }
 
