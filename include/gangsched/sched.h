@@ -179,15 +179,16 @@ enum {
     GANG_REASON_END = 9,      /**< the job is over (its chief ended, a critical task failed) */
     GANG_REASON_SLICE = 10,   /**< its time slice has ended; the next row runs */
     GANG_REASON_REQUEUE = 11, /**< gang_job_requeue() */
-    GANG_REASON_DRAIN = 12    /**< its node is to be empty: gang_report_node_draining() */
+    /** its node is to be empty by a deadline: gang_report_node_draining() */
+    GANG_REASON_DRAIN = 12
 };
 
 /**
  * The host's side. The library copies the table. Each op may be NULL and then has the default that
- * its comment states. All ops but `may` and `wake` are called only inside gang_sched_run(), on its thread,
- * without any lock of the library. An op returns 0; where its comment says so, any other value
- * refuses. An op may query, submit, send commands and send reports. It must not run or free the
- * scheduler or change queues (GANG_EBUSY). Only the run itself waits for an op.
+ * its comment states. All ops but `may` and `wake` are called only inside gang_sched_run(), on its
+ * thread, without any lock of the library. An op returns 0; where its comment says so, any other
+ * value refuses. An op may query, submit, send commands and send reports. It must not run or free
+ * the scheduler or change queues (GANG_EBUSY). Only the run itself waits for an op.
  */
 struct gang_host_ops {
     size_t size; /**< sizeof(struct gang_host_ops) */
@@ -250,8 +251,8 @@ struct gang_host_ops {
      *  ignored. NULL: nothing. */
     int32_t (*reservation)(const struct gang_reservation_event *event, void *user);
     /** A message waits for the next run, and none waited before: wake the owner's loop (libuv:
-     *  uv_async_send(); eventfd). Called by the thread that leaves the message (submission, command,
-     *  report), at any time, also during a run, and by several threads at once. It must not call
+     *  uv_async_send(); eventfd). Called by the thread that leaves the message (submission,
+     *  command, report), at any time, also during a run, and by several threads at once. It must not call
      *  the library. One call may stand for many messages; gang_sched_run() accepts them all. NULL:
      *  nothing. */
     void (*wake)(void *user);
