@@ -345,6 +345,30 @@ static void print_queue(int queue)
     }
 }
 
+static bool names_guarantees(int q)
+{
+    for (int kind = 0; kind < KINDS; kind++)
+        if (line[q].guarantee[kind] != 0)
+            return true;
+    return false;
+}
+
+/* A parent that names none has those of its children (gang_queue_spec.guaranteed); the tree has
+ * two levels. GANG_UNLIMITED: not managed. */
+static int64_t guarantee_in(int q, int kind)
+{
+    int64_t sum = 0;
+    if (names_guarantees(q))
+        return line[q].guarantee[kind];
+    for (int i = 0; i < MAX_QUEUES; i++)
+        if (line[i].there && line[i].parent == q && names_guarantees(i)) {
+            if (line[i].guarantee[kind] < 0)
+                return GANG_UNLIMITED;
+            sum += line[i].guarantee[kind];
+        }
+    return line[q].limit[kind] >= 0 ? least(sum, line[q].limit[kind]) : sum;
+}
+
 /* Limits and guarantees, after `tasks` places from `place` on were granted. */
 static void check_quotas(const struct work *w, const struct place *place, int tasks, bool is_fixed)
 {
@@ -356,7 +380,7 @@ static void check_quotas(const struct work *w, const struct place *place, int ta
             if (!granted[kind])
                 continue;
             int64_t used = used_in(q, kind), fixed = fixed_in(q, kind);
-            int64_t limit = line[q].limit[kind], guarantee = line[q].guarantee[kind];
+            int64_t limit = line[q].limit[kind], guarantee = guarantee_in(q, kind);
             if ((limit >= 0 && used > limit) || (is_fixed && guarantee >= 0 && fixed > guarantee))
                 print_queue(q);
             CHECK(limit < 0 || used <= limit, "queue %s uses %" PRId64 " of %" PRId64 " kind %d",
