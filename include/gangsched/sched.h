@@ -252,9 +252,9 @@ struct gang_host_ops {
     int32_t (*reservation)(const struct gang_reservation_event *event, void *user);
     /** A message waits for the next run, and none waited before: wake the owner's loop (libuv:
      *  uv_async_send(); eventfd). Called by the thread that leaves the message (submission,
-     *  command, report), at any time, also during a run, and by several threads at once. It must not call
-     *  the library. One call may stand for many messages; gang_sched_run() accepts them all. NULL:
-     *  nothing. */
+     *  command, report), at any time, also during a run, and by several threads at once. It must
+     *  not call the library. One call may stand for many messages; gang_sched_run() accepts them
+     *  all. NULL: nothing. */
     void (*wake)(void *user);
 };
 

@@ -249,8 +249,8 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
     set_across(q, from);
 }
 
-/* What the children of a queue state of one kind, as an amount that the queue itself might state; see
- * gang_queue_spec.guaranteed. Parts of the queue's own amount add nothing. */
+/* What the children of a queue state of one kind, as an amount that the queue itself might state;
+ * see gang_queue_spec.guaranteed. Parts of the queue's own amount add nothing. */
 static struct gang__quota sum_of_children(const struct gang__queues *qs, uint32_t first, uint32_t d)
 {
     struct gang__quota sum = {0, GANG__QUOTA_NONE};

@@ -252,6 +252,39 @@ START_TEST(bad_budgets_are_refused)
 }
 END_TEST
 
+START_TEST(a_copy_remembers_a_budget_that_is_not_configured_now)
+{
+    struct gang_budget b = gpu_hours(10, GANG_BUDGET_SAFE);
+    struct gang_queue_spec with = queue_with("q", &b, 1), without = queue_with("q", NULL, 0);
+    struct gang_job_info info = {.size = sizeof(info)};
+    gang_cluster *cluster;
+    gang_sched *copy;
+    open_with(&with, 1);
+    gang_job_id first = submit("q", "ann", 4, 2);
+    host_run(&h, 0);
+    host_run(&h, 2 * HOUR - SECOND);
+    MUST(gang_report_end(h.s, first, 1)); /* nearly 8 of 10 GPU-hours */
+    host_run(&h, 0);
+    host_queues(&h, &without, 1);
+    MUST(gang_sched_copy(h.s, NULL, NULL, &cluster, &copy, NULL));
+    host_queues(&h, &with, 1);
+    MUST(gang_sched_set_queues(copy, &with, 1, NULL));
+    gang_job_id next = submit("q", "ann", 4, 2);
+    host_run(&h, 0);
+    waits(next, GANG_WAIT_CATEGORY_POLICY);
+    struct gang_job_spec *job = host_spec("q", 4, 4, 0);
+    job->user = "ann";
+    job->time_limit_ns = 2 * HOUR;
+    MUST(gang_job_submit(copy, job, &next, NULL));
+    MUST(gang_sched_run(copy, h.now_ns, NULL, NULL));
+    MUST(gang_job_get(copy, next, &info));
+    ck_assert_int_eq(info.tasks, 0);
+    gang_sched_free(copy);
+    gang_cluster_free(cluster);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(out_of_memory_is_no_loss)
 {
     struct gang_budget b = gpu_hours(1000, GANG_BUDGET_SAFE);
@@ -432,6 +465,7 @@ int main(void)
     tcase_add_test(tests, a_shorter_job_of_the_same_request_fits);
     tcase_add_test(tests, a_promised_extension_is_not_given);
     tcase_add_test(tests, bad_budgets_are_refused);
+    tcase_add_test(tests, a_copy_remembers_a_budget_that_is_not_configured_now);
     tcase_add_test(tests, out_of_memory_is_no_loss);
     tcase_add_loop_test(tests, random_lives_never_exceed_a_budget, 0, 20);
     suite_add_tcase(suite, tests);

@@ -461,9 +461,10 @@ static void add_drains(Suite *suite)
     suite_add_tcase(suite, tests);
 }
 
-/* ---- guarantees below a parent that names none ------------------------------------------------- */
+/* ---- guarantees below a parent that names none ----------------------------------------------- */
 
-/* "top" > "in" > leaf "a" with a guarantee of 4 GPUs, leaf "b" with none; and "other" beside "top". */
+/* "top" > "in" > leaf "a" with a guarantee of 4 GPUs, leaf "b" with none; and "other" beside
+ * "top". */
 static void set_tree(const struct gang_quota *top, const struct gang_quota *limit)
 {
     static const struct gang_quota four = {"gpu", 4000, NULL, 0, 0};

@@ -53,28 +53,33 @@ const struct gang__budget *gang__budget_of(const struct gang__budget_book *book)
     return NULL;
 }
 
+/* A book that is not there yet. False: out of memory. */
+static bool make_book(gang_sched *s, struct gang__queue_state *state, const struct gang__budget *b,
+                      const char *user)
+{
+    const char *name = b->per_user ? user : "";
+    struct gang__budget_book *book = gang__zalloc(&s->mem, 1, sizeof(*book) + strlen(name) + 1);
+    if (!book || gang__hash_reserve(&state->budget.books, &s->mem) != GANG_OK) {
+        gang__release(&s->mem, book);
+        return false;
+    }
+    memcpy(book->user, name, strlen(name) + 1);
+    book->kind = b->kind;
+    book->per_user = b->per_user;
+    book->period_ns = b->period_ns;
+    book->at_ns = s->now_ns;
+    book->timer.queue = state;
+    book->timer.book = book;
+    gang__hash_insert(&state->budget.books, &book->link, hash_of(b, user));
+    return true;
+}
+
 bool gang__budget_make(gang_sched *s, struct gang__queue_state *state, const struct gang__queue *q,
                        const char *user)
 {
-    for (size_t i = 0; i < q->budget_count; i++) {
-        const struct gang__budget *b = &q->budgets[i];
-        const char *name = b->per_user ? user : "";
-        if (book_of(state, b, user))
-            continue;
-        struct gang__budget_book *book = gang__zalloc(&s->mem, 1, sizeof(*book) + strlen(name) + 1);
-        if (!book || gang__hash_reserve(&state->budget.books, &s->mem) != GANG_OK) {
-            gang__release(&s->mem, book);
+    for (size_t i = 0; i < q->budget_count; i++)
+        if (!book_of(state, &q->budgets[i], user) && !make_book(s, state, &q->budgets[i], user))
             return false;
-        }
-        memcpy(book->user, name, strlen(name) + 1);
-        book->kind = b->kind;
-        book->per_user = b->per_user;
-        book->period_ns = b->period_ns;
-        book->at_ns = s->now_ns;
-        book->timer.queue = state;
-        book->timer.book = book;
-        gang__hash_insert(&state->budget.books, &book->link, hash_of(b, user));
-    }
     return true;
 }
 
@@ -396,12 +401,12 @@ bool gang__budgets_copy(gang_sched *s, const gang_sched *from)
         for (size_t b = 0; b < q->budget.books.cap; b++)
             for (struct gang__hash_link *n = q->budget.books.bucket[b]; n; n = n->next) {
                 const struct gang__budget_book *book = GANG__OF(struct gang__budget_book, link, n);
-                const struct gang__budget *budget = gang__budget_of(book);
-                if (!budget)
-                    continue;
-                if (!gang__budget_make(s, to, q->q, book->user))
+                /* also one without a budget now: a change of queues may bring it back */
+                const struct gang__budget budget = {
+                    .kind = book->kind, .per_user = book->per_user, .period_ns = book->period_ns};
+                if (!book_of(to, &budget, book->user) && !make_book(s, to, &budget, book->user))
                     return false;
-                struct gang__budget_book *copy = book_of(to, budget, book->user);
+                struct gang__budget_book *copy = book_of(to, &budget, book->user);
                 copy->used = used_at(book, s->now_ns);
                 copy->at_ns = s->now_ns;
             }
