@@ -88,14 +88,30 @@ static inline void fail_mem_init(struct fail_mem *fail, long fail_at)
         ck_assert_msg(must_ == GANG_OK, "%s: %s", #call, gang_result_name(must_)); \
     } while (0)
 
-/* A call must end with a result; a failure shows what the call wrote to *error. */
-#define EXPECT_RESULT(call, expected, error)                                                      \
-    do {                                                                                          \
-        gang_result got_ = (call), want_ = (expected);                                            \
-        const struct gang_error *error_ = (error);                                                \
-        ck_assert_msg(got_ == want_, "%s: %s, not %s (code %s, path \"%s\", text \"%s\")", #call, \
-                      gang_result_name(got_), gang_result_name(want_),                            \
-                      gang_result_name(error_->code), error_->path, error_->text);                \
+/* A call must end with a result; a failure shows what the call wrote to *error. A call that fails
+ * writes its code there too. */
+#define EXPECT_RESULT(call, expected, error)                                       \
+    do {                                                                           \
+        gang_result got_ = (call), want_ = (expected);                             \
+        const struct gang_error *error_ = (error);                                 \
+        ck_assert_msg(got_ == want_ && (got_ >= 0 || error_->code == got_),        \
+                      "%s: %s, not %s (code %s, path \"%s\", text \"%s\")", #call, \
+                      gang_result_name(got_), gang_result_name(want_),             \
+                      gang_result_name(error_->code), error_->path, error_->text); \
+    } while (0)
+
+/* A call must be refused with a code and a path. NULL for the path: whatever it is; `word`: must be
+ * in the text, if not NULL. */
+#define EXPECT_ERROR(call, expected, error, where, word)                               \
+    do {                                                                               \
+        EXPECT_RESULT(call, expected, error);                                          \
+        const struct gang_error *refusal_ = (error);                                   \
+        const char *where_ = (where), *word_ = (word);                                 \
+        ck_assert_msg((!where_ || !strcmp(refusal_->path, where_)) &&                  \
+                          (!word_ || strstr(refusal_->text, word_)),                   \
+                      "%s: path \"%s\", not \"%s\"; text \"%s\", expected: %s", #call, \
+                      refusal_->path, where_ ? where_ : "(any)", refusal_->text,       \
+                      word_ ? word_ : "any");                                          \
     } while (0)
 
 /* A machine in few words; what is 0 or NULL is not there. */

@@ -89,7 +89,7 @@ static gang_result fail_with_path(struct gang_error *error)
 START_TEST(an_error_is_filled_on_failure)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    ck_assert_int_eq(fail_with_path(&error), GANG_EINVAL);
+    EXPECT_RESULT(fail_with_path(&error), GANG_EINVAL, &error);
     ck_assert_uint_eq(error.size, sizeof(error));
     ck_assert_int_eq(error.code, GANG_EINVAL);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_NONE);
@@ -110,7 +110,7 @@ START_TEST(what_an_error_said_before_is_gone)
 {
     struct gang_error error = GANG_ERROR_INIT;
     memset((char *)&error + sizeof(error.size), 0x5a, sizeof(error) - sizeof(error.size));
-    ck_assert_int_eq(fail_with_path(&error), GANG_EINVAL);
+    EXPECT_RESULT(fail_with_path(&error), GANG_EINVAL, &error);
     struct gang_error fresh = GANG_ERROR_INIT;
     ck_assert_int_eq(fail_with_path(&fresh), GANG_EINVAL);
     ck_assert_int_eq(error.group, -1);
@@ -160,9 +160,7 @@ START_TEST(an_error_of_a_shorter_caller_is_not_overrun)
     struct gang_error error;
     memset(&error, 0x5a, sizeof(error));
     error.size = offsetof(struct gang_error, text) + 8;
-    ck_assert_int_eq(fail_with_path(&error), GANG_EINVAL);
-    ck_assert_int_eq(error.code, GANG_EINVAL);
-    ck_assert_str_eq(error.path, "levels[1]");
+    EXPECT_ERROR(fail_with_path(&error), GANG_EINVAL, &error, "levels[1]", NULL);
     for (size_t i = 8; i < sizeof(error.text); i++)
         ck_assert_int_eq(error.text[i], 0x5a);
 }
@@ -195,7 +193,7 @@ START_TEST(a_long_name_does_not_overrun_the_text)
     struct box_room arrays;
     struct gang_node_spec spec = box_spec(&box, &arrays);
     struct gang_error error = GANG_ERROR_INIT;
-    ck_assert_int_eq(gang_node_add(s.w, &spec, NULL, &error), GANG_EEXIST);
+    EXPECT_RESULT(gang_node_add(s.w, &spec, NULL, &error), GANG_EEXIST, &error);
     ck_assert_uint_lt(strlen(error.text), sizeof(error.text));
     ck_assert_str_eq(error.path, "name");
     stage_close(&s);
@@ -275,8 +273,8 @@ START_TEST(a_path_is_put_together_from_outside_in)
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang__error(&error, GANG_ERANGE, "b[2]", "too large");
-    ck_assert_int_eq(gang__error_at(&error, GANG_ERANGE, "a[%d]", 1), GANG_ERANGE);
-    ck_assert_str_eq(error.path, "a[1].b[2]");
+    EXPECT_ERROR(gang__error_at(&error, GANG_ERANGE, "a[%d]", 1), GANG_ERANGE, &error, "a[1].b[2]",
+                 NULL);
     gang__error(&error, GANG_ERANGE, "[2]", "too large");
     gang__error_at(&error, GANG_ERANGE, "a");
     ck_assert_str_eq(error.path, "a[2]");
@@ -306,8 +304,7 @@ START_TEST(half_an_allocator_is_refused)
         else
             fail.mem.release = NULL;
         opts.mem = &fail.mem;
-        ck_assert_int_eq(gang_cluster_new(&opts, &cluster, &error), GANG_EINVAL);
-        ck_assert_str_eq(error.path, "mem");
+        EXPECT_ERROR(gang_cluster_new(&opts, &cluster, &error), GANG_EINVAL, &error, "mem", NULL);
         ck_assert_ptr_null(cluster);
         ck_assert_int_eq(fail.calls, 0);
     }

@@ -104,7 +104,7 @@ START_TEST(refuses_and_says_where)
     struct gang_error error = GANG_ERROR_INIT;
     json_t *root = json_null();
     size_t length = bad->length ? bad->length : strlen(bad->text);
-    ck_assert_int_eq(parse(bad->text, length, &root, &error), bad->code);
+    EXPECT_RESULT(parse(bad->text, length, &root, &error), bad->code, &error);
     ck_assert_ptr_null(root);
     ck_assert_int_eq(error.code, bad->code);
     ck_assert_str_eq(error.path, bad->path);
@@ -190,8 +190,7 @@ START_TEST(a_long_number_is_refused)
     struct gang_error error = GANG_ERROR_INIT;
     json_t *root;
     text[503] = ']';
-    ck_assert_int_eq(parse(text, strlen(text), &root, &error), GANG_ELIMIT);
-    ck_assert_str_eq(error.path, "[0]");
+    EXPECT_ERROR(parse(text, strlen(text), &root, &error), GANG_ELIMIT, &error, "[0]", NULL);
 }
 END_TEST
 
@@ -203,11 +202,10 @@ START_TEST(too_many_containers_are_refused)
     for (int i = 0; i < 19; i++)
         strcat(text, i ? ",{}" : "[]");
     strcat(text, "]");
-    ck_assert_int_eq(parse(text, strlen(text), &root, &error), GANG_OK);
+    EXPECT_RESULT(parse(text, strlen(text), &root, &error), GANG_OK, &error);
     json_decref(root);
     strcpy(text + strlen(text) - 1, ",[]]");
-    ck_assert_int_eq(parse(text, strlen(text), &root, &error), GANG_ELIMIT);
-    ck_assert_str_eq(error.path, "[19]");
+    EXPECT_ERROR(parse(text, strlen(text), &root, &error), GANG_ELIMIT, &error, "[19]", NULL);
 }
 END_TEST
 
@@ -215,7 +213,7 @@ START_TEST(a_long_text_is_refused_unread)
 {
     struct gang_error error = GANG_ERROR_INIT;
     json_t *root;
-    ck_assert_int_eq(parse(NULL, ((size_t)1 << 20) + 1, &root, &error), GANG_ELIMIT);
+    EXPECT_RESULT(parse(NULL, ((size_t)1 << 20) + 1, &root, &error), GANG_ELIMIT, &error);
 }
 END_TEST
 
@@ -545,17 +543,20 @@ START_TEST(a_file_is_read_up_to_its_limit)
     size_t length;
     struct gang_error error = GANG_ERROR_INIT;
     make_file(path, "0123456789");
-    ck_assert_int_eq(gang__read_file(path, 10, &gang__mem_libc, &text, &length, &error), GANG_OK);
+    EXPECT_RESULT(gang__read_file(path, 10, &gang__mem_libc, &text, &length, &error), GANG_OK,
+                  &error);
     ck_assert_uint_eq(length, 10);
     ck_assert_mem_eq(text, "0123456789", 10);
     gang__release(&gang__mem_libc, text);
-    ck_assert_int_eq(gang__read_file(path, 9, &gang__mem_libc, &text, &length, &error),
-                     GANG_ELIMIT);
+    EXPECT_RESULT(gang__read_file(path, 9, &gang__mem_libc, &text, &length, &error), GANG_ELIMIT,
+                  &error);
     ck_assert_ptr_null(text);
     unlink(path);
-    ck_assert_int_eq(gang__read_file(path, 9, &gang__mem_libc, &text, &length, &error), GANG_EIO);
+    EXPECT_RESULT(gang__read_file(path, 9, &gang__mem_libc, &text, &length, &error), GANG_EIO,
+                  &error);
     ck_assert_str_eq(error.text, "cannot be opened: No such file or directory");
-    ck_assert_int_eq(gang__read_file("/", 9, &gang__mem_libc, &text, &length, &error), GANG_EIO);
+    EXPECT_RESULT(gang__read_file("/", 9, &gang__mem_libc, &text, &length, &error), GANG_EIO,
+                  &error);
     ck_assert_str_eq(error.text, "is a directory");
 }
 END_TEST
@@ -570,8 +571,8 @@ START_TEST(a_huge_file_is_refused_by_its_size)
     make_file(path, "{");
     ck_assert_int_eq(truncate(path, (off_t)1 << 31), 0);
     fail_mem_init(&fail, 0);
-    ck_assert_int_eq(gang__read_file(path, 1 << 28, &fail.mem, &text, &length, &error),
-                     GANG_ELIMIT);
+    EXPECT_RESULT(gang__read_file(path, 1 << 28, &fail.mem, &text, &length, &error), GANG_ELIMIT,
+                  &error);
     ck_assert_int_eq(fail.calls, 0);
     unlink(path);
 }
@@ -590,8 +591,8 @@ START_TEST(standard_input_is_read_with_the_limit)
         close(ends[1]);
         dup2(ends[0], STDIN_FILENO);
         close(ends[0]);
-        ck_assert_int_eq(gang__read_file("-", most, &gang__mem_libc, &text, &length, &error),
-                         most == 5 ? GANG_OK : GANG_ELIMIT);
+        EXPECT_RESULT(gang__read_file("-", most, &gang__mem_libc, &text, &length, &error),
+                      most == 5 ? GANG_OK : GANG_ELIMIT, &error);
         gang__release(&gang__mem_libc, text);
     }
     dup2(saved, STDIN_FILENO);
@@ -608,7 +609,8 @@ START_TEST(reading_a_file_reports_a_failing_allocation)
     struct fail_mem fail;
     make_file(path, "{}");
     fail_mem_init(&fail, 1);
-    ck_assert_int_eq(gang__read_file(path, 10, &fail.mem, &text, &length, &error), GANG_ENOMEM);
+    EXPECT_RESULT(gang__read_file(path, 10, &fail.mem, &text, &length, &error), GANG_ENOMEM,
+                  &error);
     ck_assert_int_eq(fail.live, 0);
     unlink(path);
 }

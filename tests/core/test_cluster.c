@@ -44,8 +44,7 @@ END_TEST
 START_TEST(a_cluster_needs_a_place_to_be_put)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    ck_assert_int_eq(gang_cluster_new(NULL, NULL, &error), GANG_EINVAL);
-    ck_assert_int_eq(error.code, GANG_EINVAL);
+    EXPECT_RESULT(gang_cluster_new(NULL, NULL, &error), GANG_EINVAL, &error);
 }
 END_TEST
 
@@ -87,8 +86,7 @@ START_TEST(sixteen_levels_are_allowed_and_seventeen_are_not)
     ck_assert_str_eq(gang_cluster_level_name(c, 15), "l15");
     gang_cluster_free(c);
     opts.level_count = GANG_MAX_LEVELS + 1;
-    ck_assert_int_eq(gang_cluster_new(&opts, &c, &error), GANG_ELIMIT);
-    ck_assert_str_eq(error.path, "levels");
+    EXPECT_ERROR(gang_cluster_new(&opts, &c, &error), GANG_ELIMIT, &error, "levels", NULL);
     ck_assert_ptr_null(c);
 }
 END_TEST
@@ -131,9 +129,7 @@ START_TEST(bad_options_are_refused_with_their_path)
     opts.max_nodes = bad->max_nodes;
     opts.max_workers = bad->max_workers;
     opts.manual_recycle = bad->manual_recycle;
-    ck_assert_int_eq(gang_cluster_new(&opts, &c, &error), bad->code);
-    ck_assert_int_eq(error.code, bad->code);
-    ck_assert_str_eq(error.path, bad->path);
+    EXPECT_ERROR(gang_cluster_new(&opts, &c, &error), bad->code, &error, bad->path, NULL);
     ck_assert_str_ne(error.text, "");
     ck_assert_ptr_null(c);
 }
@@ -175,15 +171,14 @@ START_TEST(options_follow_the_size_rule)
     MUST(gang_cluster_new(&opts.known, &c, NULL));
     gang_cluster_free(c);
     opts.more[31] = 1;
-    ck_assert_int_eq(gang_cluster_new(&opts.known, &c, &error), GANG_E2BIG);
+    EXPECT_RESULT(gang_cluster_new(&opts.known, &c, &error), GANG_E2BIG, &error);
     ck_assert_ptr_null(c);
     opts.known.size = sizeof(opts.known) - 1;
-    ck_assert_int_eq(gang_cluster_new(&opts.known, &c, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "size");
+    EXPECT_ERROR(gang_cluster_new(&opts.known, &c, &error), GANG_EINVAL, &error, "size", NULL);
     opts.known.size = 0;
-    ck_assert_int_eq(gang_cluster_new(&opts.known, &c, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_cluster_new(&opts.known, &c, &error), GANG_EINVAL, &error);
     opts.known.size = SIZE_MAX;
-    ck_assert_int_eq(gang_cluster_new(&opts.known, &c, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_cluster_new(&opts.known, &c, &error), GANG_EINVAL, &error);
     ck_assert_ptr_null(c);
 }
 END_TEST
@@ -205,8 +200,7 @@ START_TEST(no_more_nodes_than_max_nodes)
     spec.name = "n2";
     MUST(gang_node_add(w, &spec, NULL, NULL));
     spec.name = "n3";
-    ck_assert_int_eq(gang_node_add(w, &spec, &id, &error), GANG_ELIMIT);
-    ck_assert_int_eq(error.code, GANG_ELIMIT);
+    EXPECT_RESULT(gang_node_add(w, &spec, &id, &error), GANG_ELIMIT, &error);
     ck_assert_uint_eq(id, GANG_ID_NONE);
     ck_assert_int_eq(gang_node_count(c), 2);
     ck_assert_int_eq(gang_node_find(c, "n3", &id), GANG_ENOENT);
@@ -241,8 +235,7 @@ START_TEST(questions_about_no_cluster_are_answered)
     ck_assert_int_eq(gang_cluster_level_count(NULL), 0);
     ck_assert_ptr_null(gang_cluster_level_name(NULL, 0));
     ck_assert_int_eq(gang_cluster_recycle(NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_cluster_check(NULL, &error), GANG_EINVAL);
-    ck_assert_int_eq(error.code, GANG_EINVAL);
+    EXPECT_RESULT(gang_cluster_check(NULL, &error), GANG_EINVAL, &error);
     ck_assert_int_eq(gang_node_count(NULL), 0);
     ck_assert_uint_eq(gang_node_next(NULL, GANG_ID_NONE), GANG_ID_NONE);
     ck_assert_uint_eq(gang_alloc_next(NULL, GANG_ID_NONE), GANG_ID_NONE);
@@ -314,7 +307,7 @@ static gang__a64 *word_of(uint32_t slot, unsigned i)
 static struct gang_error audit(void)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    ck_assert_int_eq(gang_cluster_check(s.c, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_cluster_check(s.c, &error), GANG_EINVAL, &error);
     ck_assert_int_eq(gang_cluster_check(s.c, NULL), GANG_EINVAL);
     ck_assert_str_ne(error.text, "");
     return error;
@@ -566,7 +559,7 @@ static void refused(const struct small_case *t, const struct gang_cluster_opts *
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_cluster *c = (gang_cluster *)&error;
-    ck_assert_int_eq(gang_cluster_build(&t->scenario, opts, &c, &error), code);
+    EXPECT_RESULT(gang_cluster_build(&t->scenario, opts, &c, &error), code, &error);
     ck_assert_ptr_null(c);
     ck_assert_int_eq(error.code, code);
     ck_assert_str_eq(error.path, path);

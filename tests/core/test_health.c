@@ -235,7 +235,7 @@ START_TEST(an_unhealthy_device_keeps_what_runs_and_takes_nothing_new)
     set_health(id, 1, GANG_GPU_UNHEALTHY);
     ck_assert_uint_eq(stage_only_task(&s, whole).gpus, 1);
     struct outcome o = try_gpus(1, 500, 0);
-    ck_assert_int_eq(o.result, GANG_ENOFIT);
+    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_DEVICE);
     ck_assert_int_eq(o.error.kind, -1);
     ck_assert_ptr_nonnull(strstr(o.error.text, "unhealthy"));
@@ -259,7 +259,7 @@ START_TEST(it_is_never_the_reason_of_never)
     gang_request *q = stage_request(&s, &spec);
     set_health(id, 1, GANG_GPU_UNHEALTHY);
     MUST(gang_request_fits_ever(s.w, q, &error));
-    ck_assert_int_eq(gang_alloc(s.w, q, &got, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_alloc(s.w, q, &got, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_DEVICE);
     ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), GANG_ENOFIT);
     set_health(id, 1, GANG_GPU_OK);
@@ -378,7 +378,7 @@ START_TEST(a_snapshot_shows_the_health_of_its_instant)
     MUST(gang_snapshot_node_get(snap, id, &info));
     ck_assert_uint_eq(info.gpu_unhealthy, UINT64_C(1) << 45 | 8);
     ck_assert_uint_eq(unhealthy(id), 0);
-    ck_assert_int_eq(gang_snapshot_test(s.w, snap, q, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_snapshot_test(s.w, snap, q, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_DEVICE);
     MUST(gang_alloc_test(s.w, q, NULL));
     set_health(id, 0, GANG_GPU_UNHEALTHY);

@@ -114,7 +114,7 @@ START_TEST(a_name_is_there_once)
     struct gang_error error = GANG_ERROR_INIT;
     gang_node_id first = stage_add(&s, &box), id = 1;
     struct gang_node_spec spec = box_spec(&box, &arrays);
-    ck_assert_int_eq(gang_node_add(s.w, &spec, &id, &error), GANG_EEXIST);
+    EXPECT_RESULT(gang_node_add(s.w, &spec, &id, &error), GANG_EEXIST, &error);
     ck_assert_uint_eq(id, GANG_ID_NONE);
     ck_assert_int_eq(error.code, GANG_EEXIST);
     ck_assert_str_eq(error.path, "name");
@@ -173,9 +173,8 @@ START_TEST(a_bad_specification_is_refused_with_its_path)
                           .place_count = bad[i].place.key ? 1 : 0};
         struct gang_node_spec spec = box_spec(&box, &arrays);
         gang_node_id id = 1;
-        ck_assert_int_eq(gang_node_add(s.w, &spec, &id, &error), bad[i].code);
-        ck_assert_int_eq(error.code, bad[i].code);
-        ck_assert_str_eq(error.path, bad[i].path);
+        EXPECT_ERROR(gang_node_add(s.w, &spec, &id, &error), bad[i].code, &error, bad[i].path,
+                     NULL);
         ck_assert_uint_eq(id, GANG_ID_NONE);
         ck_assert_int_eq(gang_node_count(s.c), 0);
         ck_assert_int_eq(gang_node_find(s.c, "n1", &id), GANG_ENOENT);
@@ -191,15 +190,14 @@ START_TEST(adding_needs_a_worker_and_a_specification)
     struct gang_node_spec spec = box_spec(&box, &arrays);
     struct gang_error error = GANG_ERROR_INIT;
     gang_node_id id = 1;
-    ck_assert_int_eq(gang_node_add(NULL, &spec, &id, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_node_add(NULL, &spec, &id, &error), GANG_EINVAL, &error);
     ck_assert_uint_eq(id, GANG_ID_NONE);
     ck_assert_int_eq(error.code, GANG_EINVAL);
     id = 1;
-    ck_assert_int_eq(gang_node_add(s.w, NULL, &id, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_node_add(s.w, NULL, &id, &error), GANG_EINVAL, &error);
     ck_assert_uint_eq(id, GANG_ID_NONE);
     spec.size--;
-    ck_assert_int_eq(gang_node_add(s.w, &spec, NULL, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "size");
+    EXPECT_ERROR(gang_node_add(s.w, &spec, NULL, &error), GANG_EINVAL, &error, "size", NULL);
 }
 END_TEST
 
@@ -302,7 +300,8 @@ static bool is_stale(gang_node_id id)
         gang_node_spec_free(spec);
     else
         ck_assert_ptr_null(spec);
-    ck_assert_int_eq(gang_node_change(s.w, id, &other, &error), stale ? GANG_ESTALE : GANG_EINVAL);
+    EXPECT_RESULT(gang_node_change(s.w, id, &other, &error), stale ? GANG_ESTALE : GANG_EINVAL,
+                  &error);
     if (stale) {
         ck_assert_int_eq(error.code, GANG_ESTALE);
         ck_assert_int_eq(gang_node_set_state(s.w, id, GANG_NODE_UP), GANG_ESTALE);

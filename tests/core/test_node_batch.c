@@ -91,8 +91,7 @@ static void refused(gang_result code, const char *path)
 {
     struct gang_error error = GANG_ERROR_INIT;
     memset(id, 0xff, sizeof(id));
-    ck_assert_int_eq(add(&error), code);
-    ck_assert_str_eq(error.path, path);
+    EXPECT_ERROR(add(&error), code, &error, path, NULL);
     check_nothing_added();
 }
 
@@ -111,8 +110,8 @@ START_TEST(a_refused_one_refuses_all)
     spec[1].size -= 8;
     refused(GANG_EINVAL, "nodes[1].size");
     spec[1].size += 8;
-    ck_assert_int_eq(gang_nodes_add(s.w, NULL, 1, NULL, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_nodes_add(NULL, spec, 1, NULL, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_nodes_add(s.w, NULL, 1, NULL, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_nodes_add(NULL, spec, 1, NULL, &error), GANG_EINVAL, &error);
     MUST(add(NULL));
     stage_check(&s);
 }
@@ -234,11 +233,11 @@ START_TEST(uuids_and_labels_are_each_nodes_own)
     /* A GPU of another name is another GPU. */
     struct gang_error error = GANG_ERROR_INIT;
     gpu[0][2].uuid = "GPU-9";
-    ck_assert_int_eq(gang_node_change(s.w, id[0], &spec[0], &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_node_change(s.w, id[0], &spec[0], &error), GANG_EINVAL, &error);
     gpu[1][3].uuid = "\n"; /* also of a make that is known */
     spec[1].name = "other";
-    ck_assert_int_eq(gang_node_add(s.w, &spec[1], NULL, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "gpus[3].uuid");
+    EXPECT_ERROR(gang_node_add(s.w, &spec[1], NULL, &error), GANG_EINVAL, &error, "gpus[3].uuid",
+                 NULL);
 }
 END_TEST
 
@@ -279,8 +278,8 @@ START_TEST(an_empty_cpuset_is_always_refused)
     spec[1].cores = core;
     for (int i = 0; i < 2; i++) {
         struct gang_error error = GANG_ERROR_INIT;
-        ck_assert_int_eq(gang_node_add(s.w, &spec[1], NULL, &error), GANG_EINVAL);
-        ck_assert_str_eq(error.path, "cores[3].cpuset");
+        EXPECT_ERROR(gang_node_add(s.w, &spec[1], NULL, &error), GANG_EINVAL, &error,
+                     "cores[3].cpuset", NULL);
         MUST(gang_node_add(s.w, &spec[2 + i], NULL, NULL));
     }
 }

@@ -201,8 +201,7 @@ START_TEST(a_capacity_does_not_fall_below_what_is_taken)
     rack.value = "r2";
     label.value = "plan9";
     box.state = GANG_NODE_DOWN;
-    ck_assert_int_eq(change(&error), GANG_EBUSY);
-    ck_assert_int_eq(error.code, GANG_EBUSY);
+    EXPECT_RESULT(change(&error), GANG_EBUSY, &error);
     ck_assert_int_eq(error.kind, kind[_i]);
     ck_assert_uint_eq(error.id, id);
     struct gang_node_info after = stage_node(&s, id);
@@ -431,8 +430,7 @@ START_TEST(devices_must_be_as_before)
     struct gang_node_info before = stage_node(&s, id);
     box.memory = 5 * GIB;
     struct gang_node_spec spec = other_device(_i);
-    ck_assert_int_eq(gang_node_change(s.w, id, &spec, &error), GANG_EINVAL);
-    ck_assert_int_eq(error.code, GANG_EINVAL);
+    EXPECT_RESULT(gang_node_change(s.w, id, &spec, &error), GANG_EINVAL, &error);
     struct gang_node_info after = stage_node(&s, id);
     same_info(&before, &after);
 }
@@ -443,8 +441,7 @@ START_TEST(the_name_must_be_as_before)
     struct gang_error error = GANG_ERROR_INIT;
     gang_node_id found;
     box.name = "n2";
-    ck_assert_int_eq(change(&error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "name");
+    EXPECT_ERROR(change(&error), GANG_EINVAL, &error, "name", NULL);
     ck_assert_int_eq(gang_node_find(s.c, "n2", &found), GANG_ENOENT);
     MUST(gang_node_find(s.c, "n1", &found));
 }
@@ -455,12 +452,10 @@ START_TEST(the_kinds_must_be_as_before)
 {
     struct gang_error error = GANG_ERROR_INIT;
     amounts[1].kind = "tape";
-    ck_assert_int_eq(change(&error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "amounts");
+    EXPECT_ERROR(change(&error), GANG_EINVAL, &error, "amounts", NULL);
     amounts[1].kind = "disk";
     box.amount_count = 1;
-    ck_assert_int_eq(change(&error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "amounts");
+    EXPECT_ERROR(change(&error), GANG_EINVAL, &error, "amounts", NULL);
 }
 END_TEST
 
@@ -472,8 +467,7 @@ START_TEST(whether_cores_are_named_must_be_as_before)
     gang_alloc_id held = stage_alloc_group(&s, &g);
     struct gang_node_info before = stage_node(&s, id);
     box.cpu = 8001;
-    ck_assert_int_eq(change(&error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "cpu_milli");
+    EXPECT_ERROR(change(&error), GANG_EINVAL, &error, "cpu_milli", NULL);
     struct gang_node_info after = stage_node(&s, id);
     same_info(&before, &after);
     stage_check(&s);
@@ -489,22 +483,18 @@ START_TEST(a_bad_specification_changes_nothing)
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_node_info before = stage_node(&s, id);
     box.cpu = -1;
-    ck_assert_int_eq(change(&error), GANG_ERANGE);
-    ck_assert_str_eq(error.path, "cpu_milli");
+    EXPECT_ERROR(change(&error), GANG_ERANGE, &error, "cpu_milli", NULL);
     box.cpu = 7000;
     rack.key = "row";
-    ck_assert_int_eq(change(&error), GANG_ENOENT);
-    ck_assert_str_eq(error.path, "topology[0].key");
+    EXPECT_ERROR(change(&error), GANG_ENOENT, &error, "topology[0].key", NULL);
     rack.key = "rack";
     amounts[1].kind = "spoon";
-    ck_assert_int_eq(change(&error), GANG_ENOENT);
-    ck_assert_str_eq(error.path, "amounts[1].kind");
+    EXPECT_ERROR(change(&error), GANG_ENOENT, &error, "amounts[1].kind", NULL);
     amounts[1].kind = "lic";
-    ck_assert_int_eq(change(&error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "amounts[1].kind");
-    ck_assert_int_eq(gang_node_change(s.w, id, NULL, &error), GANG_EINVAL);
+    EXPECT_ERROR(change(&error), GANG_EINVAL, &error, "amounts[1].kind", NULL);
+    EXPECT_RESULT(gang_node_change(s.w, id, NULL, &error), GANG_EINVAL, &error);
     struct gang_node_spec spec = spec_now();
-    ck_assert_int_eq(gang_node_change(NULL, id, &spec, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_node_change(NULL, id, &spec, &error), GANG_EINVAL, &error);
     struct gang_node_info after = stage_node(&s, id);
     same_info(&before, &after);
 }
@@ -516,8 +506,7 @@ START_TEST(a_removed_node_does_not_change)
     struct gang_group_spec g = group_of(1, 2000, 0);
     stage_alloc_group(&s, &g);
     MUST(gang_node_remove(s.w, id));
-    ck_assert_int_eq(change(&error), GANG_ESTALE);
-    ck_assert_int_eq(error.code, GANG_ESTALE);
+    EXPECT_RESULT(change(&error), GANG_ESTALE, &error);
     ck_assert_int_eq(stage_node(&s, id).state, GANG_NODE_REMOVED);
 }
 END_TEST

@@ -84,7 +84,7 @@ static struct gang_node_spec *load(int32_t kind, const char *source, const char 
     struct gang_error error = GANG_ERROR_INIT;
     gang_result r = gang_node_spec_from_hwloc_source(kind, source, name, &spec, &error);
     ck_assert_msg(r == GANG_OK, "%s: %s: %s", source, gang_result_name(r), error.text);
-    ck_assert_int_eq(gang_node_spec_check(spec, &error), GANG_OK);
+    EXPECT_RESULT(gang_node_spec_check(spec, &error), GANG_OK, &error);
     return spec;
 }
 
@@ -740,10 +740,9 @@ START_TEST(bad_name_is_refused)
     for (int i = 0; i < 3; i++) {
         struct gang_node_spec *spec = NULL;
         struct gang_error error = GANG_ERROR_INIT;
-        ck_assert_int_eq(gang_node_spec_from_hwloc_source(GANG_HWLOC_SYNTHETIC, "numa:1 pu:1",
-                                                          names[i], &spec, &error),
-                         i < 2 ? GANG_EINVAL : GANG_ELIMIT);
-        ck_assert_str_eq(error.path, "name");
+        EXPECT_ERROR(gang_node_spec_from_hwloc_source(GANG_HWLOC_SYNTHETIC, "numa:1 pu:1", names[i],
+                                                      &spec, &error),
+                     i < 2 ? GANG_EINVAL : GANG_ELIMIT, &error, "name", NULL);
         ck_assert_ptr_null(spec);
     }
 }
@@ -756,24 +755,21 @@ START_TEST(arguments_are_checked)
     struct gang_node_spec place;
     struct gang_node_spec *spec = &place;
     struct gang_error error = GANG_ERROR_INIT;
-    ck_assert_int_eq(gang_node_spec_from_hwloc_source(3, "numa:1 pu:1", NULL, &spec, &error),
-                     GANG_EINVAL);
-    ck_assert_str_eq(error.path, "kind");
+    EXPECT_ERROR(gang_node_spec_from_hwloc_source(3, "numa:1 pu:1", NULL, &spec, &error),
+                 GANG_EINVAL, &error, "kind", NULL);
     ck_assert_ptr_null(spec);
     ck_assert_int_eq(gang_node_spec_from_hwloc_source(-1, "numa:1 pu:1", NULL, &spec, NULL),
                      GANG_EINVAL);
     spec = &place;
-    ck_assert_int_eq(
-        gang_node_spec_from_hwloc_source(GANG_HWLOC_XML_FILE, NULL, NULL, &spec, &error),
-        GANG_EINVAL);
-    ck_assert_str_eq(error.path, "source");
+    EXPECT_ERROR(gang_node_spec_from_hwloc_source(GANG_HWLOC_XML_FILE, NULL, NULL, &spec, &error),
+                 GANG_EINVAL, &error, "source", NULL);
     ck_assert_ptr_null(spec);
     ck_assert_int_eq(
         gang_node_spec_from_hwloc_source(GANG_HWLOC_SYNTHETIC, NULL, NULL, &spec, NULL),
         GANG_EINVAL);
-    ck_assert_int_eq(
+    EXPECT_RESULT(
         gang_node_spec_from_hwloc_source(GANG_HWLOC_SYNTHETIC, "numa:1 pu:1", NULL, NULL, &error),
-        GANG_EINVAL);
+        GANG_EINVAL, &error);
 }
 END_TEST
 
@@ -886,8 +882,7 @@ START_TEST(adapter_refuses_null_and_unloaded)
     struct gang_node_spec place;
     struct gang_node_spec *spec = &place;
     struct gang_error error = GANG_ERROR_INIT;
-    ck_assert_int_eq(gang_node_spec_from_hwloc(NULL, "n", &spec, &error), GANG_EINVAL);
-    ck_assert_int_eq(error.code, GANG_EINVAL);
+    EXPECT_RESULT(gang_node_spec_from_hwloc(NULL, "n", &spec, &error), GANG_EINVAL, &error);
     ck_assert_ptr_null(spec);
     hwloc_topology_t topology;
     ck_assert_int_eq(hwloc_topology_init(&topology), 0);
@@ -898,8 +893,8 @@ START_TEST(adapter_refuses_null_and_unloaded)
     topology = synthetic("numa:1 pu:1");
     ck_assert_int_eq(gang_node_spec_from_hwloc(topology, "n", NULL, NULL), GANG_EINVAL);
     spec = &place;
-    ck_assert_int_eq(gang_node_spec_from_hwloc(topology, "", &spec, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "name");
+    EXPECT_ERROR(gang_node_spec_from_hwloc(topology, "", &spec, &error), GANG_EINVAL, &error,
+                 "name", NULL);
     ck_assert_ptr_null(spec);
     hwloc_topology_destroy(topology);
 }
@@ -910,8 +905,8 @@ START_TEST(adapter_refuses_more_cores_than_fit)
     hwloc_topology_t topology = synthetic("numa:1 core:1025 pu:1");
     struct gang_node_spec *spec = NULL;
     struct gang_error error = GANG_ERROR_INIT;
-    ck_assert_int_eq(gang_node_spec_from_hwloc(topology, NULL, &spec, &error), GANG_ELIMIT);
-    ck_assert_str_eq(error.path, "cores");
+    EXPECT_ERROR(gang_node_spec_from_hwloc(topology, NULL, &spec, &error), GANG_ELIMIT, &error,
+                 "cores", NULL);
     ck_assert_ptr_null(spec);
     hwloc_topology_destroy(topology);
 }

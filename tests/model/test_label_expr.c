@@ -28,7 +28,7 @@ static struct compiled compile(const char *text)
     size_t steps = c.expr.step_count;
     c.memory = block.base = malloc(size.used);
     ck_assert_ptr_nonnull(block.base);
-    ck_assert_int_eq(gang__label_expr_compile(text, &block, &c.expr, &c.error), GANG_OK);
+    EXPECT_RESULT(gang__label_expr_compile(text, &block, &c.expr, &c.error), GANG_OK, &c.error);
     ck_assert_uint_eq(block.used, size.used);
     ck_assert_uint_eq(c.expr.step_count, steps);
     return c;
@@ -227,7 +227,7 @@ START_TEST(parentheses_are_bounded)
         for (int i = 0; i < depth; i++)
             at += sprintf(at, ")");
         struct compiled c = compile(text);
-        ck_assert_int_eq(c.result, depth > GANG_MAX_WHERE_DEPTH ? GANG_ELIMIT : GANG_OK);
+        EXPECT_RESULT(c.result, depth > GANG_MAX_WHERE_DEPTH ? GANG_ELIMIT : GANG_OK, &c.error);
         if (c.result != GANG_OK)
             continue;
         ck_assert(gang__label_expr_holds(&c.expr, &here));

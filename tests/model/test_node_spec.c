@@ -114,8 +114,7 @@ END_TEST
 START_TEST(refuses_no_specification)
 {
     struct gang_error error;
-    ck_assert_int_eq(check(NULL, &error), GANG_EINVAL);
-    ck_assert_int_eq(error.code, GANG_EINVAL);
+    EXPECT_RESULT(check(NULL, &error), GANG_EINVAL, &error);
     ck_assert_int_eq(gang_node_spec_check(NULL, NULL), GANG_EINVAL);
 }
 END_TEST
@@ -458,8 +457,7 @@ START_TEST(refuses_a_longer_struct_that_uses_its_tail)
     full_init(&f);
     struct new_spec spec = {f.spec, 1};
     spec.old.size = sizeof(spec);
-    ck_assert_int_eq(check(&spec.old, &error), GANG_E2BIG);
-    ck_assert_str_eq(error.path, "");
+    EXPECT_ERROR(check(&spec.old, &error), GANG_E2BIG, &error, "", NULL);
 }
 END_TEST
 
@@ -474,8 +472,7 @@ START_TEST(refuses_a_longer_element_that_uses_its_tail)
     spec.gpus = &gpus[0].old;
     spec.gpu_count = 3;
     spec.gpu_size = sizeof(gpus[0]);
-    ck_assert_int_eq(check(&spec, &error), GANG_E2BIG);
-    ck_assert_str_eq(error.path, "gpus[2]");
+    EXPECT_ERROR(check(&spec, &error), GANG_E2BIG, &error, "gpus[2]", NULL);
 }
 END_TEST
 
@@ -651,8 +648,7 @@ START_TEST(copy_without_memory_is_refused)
     full_init(&f);
     fail_mem_init(&fail, 1);
     struct gang_node_spec *copy = &f.spec;
-    ck_assert_int_eq(gang__node_spec_copy_mem(&fail.mem, &f.spec, &copy, &error), GANG_ENOMEM);
-    ck_assert_int_eq(error.code, GANG_ENOMEM);
+    EXPECT_RESULT(gang__node_spec_copy_mem(&fail.mem, &f.spec, &copy, &error), GANG_ENOMEM, &error);
     ck_assert_ptr_null(copy);
     ck_assert_int_eq(fail.live, 0);
 }

@@ -68,7 +68,7 @@ START_TEST(exactly_these_places_are_taken)
     struct gang_placement places[] = {at(0, 1 | 8), at(1, 2 | 4), at(1, 8)};
     places[2].group = 1;
     struct outcome o = adopt(&spec, places, 3);
-    ck_assert_int_eq(o.result, GANG_OK);
+    EXPECT_RESULT(o.result, GANG_OK, &o.error);
     const struct task_list *list = stage_tasks(&s, o.id);
     ck_assert_uint_eq(list->count, 3);
     for (size_t i = 0; i < 3; i++) {
@@ -91,7 +91,7 @@ START_TEST(the_library_picks_devices_on_request)
     struct gang_placement places[] = {at(0, 1), at(0, 0)};
     places[1].gpus = 12345; /* ignored */
     struct outcome o = adopt_group(&g, places, 2);
-    ck_assert_int_eq(o.result, GANG_OK);
+    EXPECT_RESULT(o.result, GANG_OK, &o.error);
     const struct task_list *list = stage_tasks(&s, o.id);
     ck_assert_uint_eq(list->task[0].gpus, 1);
     ck_assert_uint_ne(list->task[1].gpus, 1);
@@ -104,7 +104,7 @@ START_TEST(cores_are_picked_by_the_library)
     struct gang_group_spec g = group_of(2, 2000, 0);
     struct gang_placement places[] = {at(1, 0), at(1, 0)};
     struct outcome o = adopt_group(&g, places, 2);
-    ck_assert_int_eq(o.result, GANG_OK);
+    EXPECT_RESULT(o.result, GANG_OK, &o.error);
     const struct task_list *list = stage_tasks(&s, o.id);
     ck_assert_int_eq(list->task[0].core_count, 2);
     ck_assert_uint_eq(list->task[0].cores[0] & list->task[1].cores[0], 0);
@@ -127,7 +127,7 @@ START_TEST(adoption_ignores_minimum_constraints_and_states)
     MUST(gang_node_set_state(s.w, node[0], GANG_NODE_DOWN));
     MUST(gang_node_set_state(s.w, node[1], GANG_NODE_DRAINING));
     struct outcome o = adopt_group(&g, places, 2);
-    ck_assert_int_eq(o.result, GANG_OK);
+    EXPECT_RESULT(o.result, GANG_OK, &o.error);
     MUST(gang_alloc_get(s.c, o.id, &info));
     ck_assert_int_eq(info.tasks, 2);
     ck_assert_int_eq(info.min, 6);
@@ -165,7 +165,7 @@ START_TEST(adoption_checks_capacity)
     struct gang_group_spec nothing = group_of(1, 0, 0);
     ck_assert_int_eq(adopt_group(&nothing, places, 1).result, GANG_OK);
     struct outcome o = adopt_group(&g, places, 2);
-    ck_assert_int_eq(o.result, GANG_ENOFIT);
+    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
     ck_assert_int_eq(o.error.kind, wants[_i].kind);
     ck_assert_uint_eq(o.error.id, node[0]);
     ck_assert_int_eq(strncmp(o.error.path, "places[0]", 9), 0);
@@ -179,7 +179,7 @@ START_TEST(adoption_of_taken_places_is_refused_whole)
     struct gang_placement taken = at(1, 4), places[] = {at(0, 4), at(1, 4)};
     ck_assert_int_eq(adopt_group(&g, &taken, 1).result, GANG_OK);
     struct outcome o = adopt_group(&g, places, 2);
-    ck_assert_int_eq(o.result, GANG_ENOFIT);
+    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
     ck_assert_int_eq(o.error.kind, GANG_KIND_GPU);
     ck_assert_uint_eq(o.error.id, node[1]);
     ck_assert_int_eq(stage_node(&s, node[0]).gpus_free, 4); /* nothing of it was taken */
@@ -216,7 +216,7 @@ START_TEST(bad_places_are_refused)
         places[1].any_devices = bad[i].any_devices;
         places[1].gpus = bad[i].gpus;
         struct outcome o = adopt(&spec, places, 2);
-        ck_assert_int_eq(o.result, GANG_EINVAL);
+        EXPECT_RESULT(o.result, GANG_EINVAL, &o.error);
         ck_assert_int_eq(strncmp(o.error.path, "places[1]", 9), 0);
     }
     ck_assert_int_eq(stage_node(&s, node[0]).cpu_free, 8000);
@@ -241,7 +241,7 @@ START_TEST(no_more_tasks_than_the_count)
     struct gang_group_spec g = group_of(2, 1000, 0);
     struct gang_placement places[] = {at(0, 0), at(0, 0), at(1, 0)};
     struct outcome o = adopt_group(&g, places, 3);
-    ck_assert_int_eq(o.result, GANG_ERANGE);
+    EXPECT_RESULT(o.result, GANG_ERANGE, &o.error);
     ck_assert_int_eq(strncmp(o.error.path, "places[2]", 9), 0);
     ck_assert_int_eq(adopt_group(&g, places, 2).result, GANG_OK);
 }
@@ -286,7 +286,7 @@ START_TEST(missing_arguments_are_refused)
     struct gang_placement place = at(0, 0);
     gang_request *q = stage_request(&s, &spec);
     gang_alloc_id id = 1;
-    ck_assert_int_eq(gang_alloc_adopt(NULL, q, &place, 1, &id, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_alloc_adopt(NULL, q, &place, 1, &id, &error), GANG_EINVAL, &error);
     ck_assert_uint_eq(id, GANG_ID_NONE);
     ck_assert_int_eq(error.code, GANG_EINVAL);
     ck_assert_int_eq(gang_alloc_adopt(s.w, NULL, &place, 1, &id, NULL), GANG_EINVAL);
@@ -311,7 +311,7 @@ START_TEST(places_follow_the_size_rule)
         places[i].known.size = sizeof(places[i]);
     }
     struct outcome o = adopt_group(&g, &places[0].known, 2);
-    ck_assert_int_eq(o.result, GANG_OK);
+    EXPECT_RESULT(o.result, GANG_OK, &o.error);
     ck_assert_uint_eq(stage_tasks(&s, o.id)->task[1].node, node[1]); /* found by its size */
     MUST(gang_alloc_free(s.w, o.id));
     places[1].more[1] = 1;
@@ -321,7 +321,7 @@ START_TEST(places_follow_the_size_rule)
     for (size_t i = 0; i < 3; i++) {
         places[0].known.size = bad[i];
         o = adopt_group(&g, &places[0].known, 1);
-        ck_assert_int_eq(o.result, GANG_EINVAL);
+        EXPECT_RESULT(o.result, GANG_EINVAL, &o.error);
         ck_assert_int_eq(strncmp(o.error.path, "places[0]", 9), 0);
     }
 }
@@ -336,7 +336,7 @@ START_TEST(an_adopted_allocation_grows)
     int64_t granted, task = 0;
     struct gang_error error = GANG_ERROR_INIT;
     gang_alloc_id id = adopt_group(&g, &place, 1).id;
-    ck_assert_int_eq(gang_alloc_shrink(s.w, id, &task, 1, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_alloc_shrink(s.w, id, &task, 1, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_MIN);
     MUST(gang_alloc_grow(s.w, id, 0, 3, &granted, NULL));
     ck_assert_int_eq(granted, 3);
@@ -367,7 +367,7 @@ START_TEST(a_whole_state_is_restored)
         places[i].node = before.task[i].node;
     }
     struct outcome o = adopt(&spec, places, 5);
-    ck_assert_int_eq(o.result, GANG_OK);
+    EXPECT_RESULT(o.result, GANG_OK, &o.error);
     const struct task_list *after = stage_tasks(&s, o.id);
     ck_assert_mem_eq(after->task, before.task, 5 * sizeof(before.task[0]));
     for (int i = 0; i < 2; i++) {

@@ -68,7 +68,7 @@ static void refuse_job(const char *app, int64_t count, const struct gang_affinit
                        size_t rule_count)
 {
     struct outcome o = try_job(app, count, rules, rule_count);
-    ck_assert_int_eq(o.result, GANG_ENOFIT);
+    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_AFFINITY);
     ck_assert_int_eq(o.error.kind, -1);
 }
@@ -356,7 +356,7 @@ START_TEST(growth_keeps_the_rules)
     ck_assert_int_eq(granted, 15);
     ck_assert_uint_eq(nodes_of(a), 3u | 1u << 4 | 1u << 5);
     stage_check(&s);
-    ck_assert_int_eq(gang_alloc_grow(s.w, a, 0, 1, &granted, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_alloc_grow(s.w, a, 0, 1, &granted, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_AFFINITY);
     MUST(gang_alloc_free(s.w, b));
     MUST(gang_alloc_grow(s.w, a, 0, 30, &granted, NULL));
@@ -466,7 +466,7 @@ START_TEST(all_groups_keep_the_rules_inside_their_domain)
         put_on("db", i);
     ck_assert_uint_eq(nodes_of(stage_alloc(&s, &spec)), 1u << 5);
     struct outcome o = stage_try(&s, &spec);
-    ck_assert_int_eq(o.result, GANG_ENOFIT);
+    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
 }
 END_TEST
 
@@ -700,7 +700,7 @@ START_TEST(of_two_jobs_that_exclude_each_other_one_is_refused)
     ck_assert_uint_eq(nodes_of(o.id) | nodes_of(rivals), 1u << 0 | 1u << 4);
     /* There are two zones: a third, beside a fourth, finds none, and neither does that. */
     o = place_beside(&a, &b, GANG__STEP_FIND);
-    ck_assert_int_eq(o.result, GANG_ENOFIT);
+    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
     ck_assert_int_eq(rival_result, GANG_ENOFIT);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_AFFINITY);
 }

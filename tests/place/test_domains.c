@@ -180,8 +180,8 @@ START_TEST(the_gpus_of_a_gang_lie_on_one_island)
     struct gang_request_spec spec = request_of(&g, 1);
     struct gang_error error = GANG_ERROR_INIT;
     gang_request *q;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "groups[0].same");
+    EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error, "groups[0].same",
+                 NULL);
 }
 END_TEST
 
@@ -513,15 +513,14 @@ START_TEST(a_job_with_a_group_without_gpus_has_no_island)
     struct gang_error error = GANG_ERROR_INIT;
     gang_request *q;
     spec.prefer = "island";
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "prefer");
+    EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error, "prefer", NULL);
     spec.prefer = NULL;
     spec.group_sets = &set;
     spec.group_set_count = 1;
     set.same = "pcie";
     g[1].group_set = 0;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "group_sets[0].same");
+    EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error,
+                 "group_sets[0].same", NULL);
     g[0].group_set = 0;
     g[1].group_set = -1;
     MUST(gang_request_new(s.c, &spec, &q, &error));

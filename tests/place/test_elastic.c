@@ -299,7 +299,7 @@ START_TEST(refused_growth_gives_the_reason)
     g[1].min = 1;
     add_nodes(1, 8000, 2);
     gang_alloc_id id = stage_alloc(&s, &spec), other = elastic(1, 0, 1000);
-    ck_assert_int_eq(gang_alloc_grow(s.w, id, 1, 1, NULL, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_alloc_grow(s.w, id, 1, 1, NULL, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_KIND);
     ck_assert_int_eq(error.kind, GANG_KIND_GPU);
     ck_assert_int_eq(error.group, 1);
@@ -307,7 +307,7 @@ START_TEST(refused_growth_gives_the_reason)
     ck_assert_int_eq(error.available, 0);
     MUST(gang_alloc_free(s.w, other));
     ck_assert_int_eq(grow(id, 1, 9, 1), GANG_OK);
-    ck_assert_int_eq(gang_alloc_grow(s.w, id, -1, 1, NULL, &error), GANG_ENEVER);
+    EXPECT_RESULT(gang_alloc_grow(s.w, id, -1, 1, NULL, &error), GANG_ENEVER, &error);
     ck_assert_int_eq(error.group, 1);
 }
 END_TEST
@@ -381,16 +381,16 @@ START_TEST(no_group_falls_below_its_minimum)
         else
             first[first[0] >= 0] = list->task[i].task;
     }
-    ck_assert_int_eq(gang_alloc_shrink(s.w, id, &first[0], 1, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_alloc_shrink(s.w, id, &first[0], 1, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_MIN);
     ck_assert_int_eq(error.group, 0);
-    ck_assert_int_eq(gang_alloc_shrink(s.w, id, &second, 1, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_alloc_shrink(s.w, id, &second, 1, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.group, 1);
     ck_assert_int_eq(tasks_of(id), 3);
     ck_assert_int_eq(grow(id, 0, 1, 1), GANG_OK);
-    ck_assert_int_eq(gang_alloc_shrink(s.w, id, &second, 1, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_alloc_shrink(s.w, id, &second, 1, &error), GANG_ENOFIT, &error);
     int64_t both[] = {first[0], first[1]};
-    ck_assert_int_eq(gang_alloc_shrink(s.w, id, both, 2, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_alloc_shrink(s.w, id, both, 2, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(tasks_of(id), 4); /* all or nothing */
     ck_assert_int_eq(shrink(id, first[1]), GANG_OK);
     ck_assert_int_eq(tasks_of(id), 3);
@@ -415,7 +415,7 @@ START_TEST(no_set_and_no_request_falls_below_its_minimum)
     }
     gang_alloc_id id = stage_alloc(&s, &spec);
     int64_t task = stage_tasks(&s, id)->task[1].task;
-    ck_assert_int_eq(gang_alloc_shrink(s.w, id, &task, 1, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_alloc_shrink(s.w, id, &task, 1, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_MIN);
     ck_assert_int_eq(error.group, -1);
     ck_assert_int_eq(grow(id, 1, 1, 1), GANG_OK);
@@ -446,7 +446,7 @@ START_TEST(a_set_keeps_its_minimum_whatever_runs_outside)
     int64_t inside = -1, outside = -1;
     for (size_t i = 0; i < list->count; i++)
         *(list->task[i].group == 2 ? &outside : &inside) = list->task[i].task;
-    ck_assert_int_eq(gang_alloc_shrink(s.w, id, &inside, 1, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_alloc_shrink(s.w, id, &inside, 1, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_MIN);
     ck_assert_int_eq(shrink(id, outside), GANG_OK);
     ck_assert_int_eq(grow(id, -1, 1, 1), GANG_OK); /* the fourth of the set */
@@ -462,16 +462,15 @@ START_TEST(bad_names_of_tasks_give_back_nothing)
     ck_assert_int_eq(grow(id, 0, 4, 4), GANG_OK);
     int64_t twice[] = {1, 2, 1}, unknown[] = {1, 5}, negative[] = {1, -1},
             huge[] = {1, INT64_C(1) << 32}, many[] = {0, 1, 2, 3, 4, 5};
-    ck_assert_int_eq(gang_alloc_shrink(s.w, id, twice, 3, &error), GANG_ENOENT);
-    ck_assert_int_eq(error.code, GANG_ENOENT);
+    EXPECT_RESULT(gang_alloc_shrink(s.w, id, twice, 3, &error), GANG_ENOENT, &error);
     ck_assert_int_eq(gang_alloc_shrink(s.w, id, unknown, 2, NULL), GANG_ENOENT);
     ck_assert_int_eq(gang_alloc_shrink(s.w, id, negative, 2, NULL), GANG_ENOENT);
     ck_assert_int_eq(gang_alloc_shrink(s.w, id, huge, 2, NULL), GANG_ENOENT);
-    ck_assert_int_eq(gang_alloc_shrink(s.w, id, many, 6, &error), GANG_ENOENT);
-    ck_assert_int_eq(gang_alloc_shrink(s.w, id, many, 0, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_alloc_shrink(s.w, id, many, -1, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_alloc_shrink(s.w, id, NULL, 1, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_alloc_shrink(NULL, id, many, 1, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_alloc_shrink(s.w, id, many, 6, &error), GANG_ENOENT, &error);
+    EXPECT_RESULT(gang_alloc_shrink(s.w, id, many, 0, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_alloc_shrink(s.w, id, many, -1, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_alloc_shrink(s.w, id, NULL, 1, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_alloc_shrink(NULL, id, many, 1, &error), GANG_EINVAL, &error);
     ck_assert_int_eq(tasks_of(id), 5);
     ck_assert_int_eq(stage_node(&s, node[0]).cpu_free, 3000);
     MUST(gang_alloc_shrink(s.w, id, &unknown[0], 1, NULL));

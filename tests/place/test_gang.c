@@ -324,11 +324,9 @@ START_TEST(a_dry_run_answers_and_takes_nothing)
     ck_assert_int_eq(cpu_free(), 6000);
     ck_assert_uint_eq(gang_alloc_next(s.c, GANG_ID_NONE), GANG_ID_NONE);
     stage_alloc(&s, &spec);
-    ck_assert_int_eq(gang_alloc_test(s.w, q, &error), GANG_ENOFIT);
-    ck_assert_int_eq(error.code, GANG_ENOFIT);
+    EXPECT_RESULT(gang_alloc_test(s.w, q, &error), GANG_ENOFIT, &error);
     MUST(gang_node_remove(s.w, node[0]));
-    ck_assert_int_eq(gang_alloc_test(s.w, q, &error), GANG_ENEVER);
-    ck_assert_int_eq(error.code, GANG_ENEVER);
+    EXPECT_RESULT(gang_alloc_test(s.w, q, &error), GANG_ENEVER, &error);
     gang_request_free(q);
 }
 END_TEST
@@ -339,7 +337,7 @@ START_TEST(a_permanent_refusal_depends_on_the_nodes_alone)
     struct gang_group_spec g = group_of(4, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
     gang_request *q = stage_request(&s, &spec);
-    ck_assert_int_eq(gang_request_fits_ever(s.w, q, &error), GANG_ENEVER); /* no node at all */
+    EXPECT_RESULT(gang_request_fits_ever(s.w, q, &error), GANG_ENEVER, &error); /* no node at all */
     ck_assert_int_eq(error.code, GANG_ENEVER);
     add_nodes(2, 2000, GIB, 0);
     MUST(gang_request_fits_ever(s.w, q, &error));
@@ -496,8 +494,7 @@ START_TEST(missing_arguments_are_refused)
     struct gang_request_spec spec = request_of(&g, 1);
     gang_request *q = stage_request(&s, &spec);
     gang_alloc_id id = 1;
-    ck_assert_int_eq(gang_alloc(NULL, q, &id, &error), GANG_EINVAL);
-    ck_assert_int_eq(error.code, GANG_EINVAL);
+    EXPECT_RESULT(gang_alloc(NULL, q, &id, &error), GANG_EINVAL, &error);
     ck_assert_uint_eq(id, GANG_ID_NONE);
     id = 1;
     ck_assert_int_eq(gang_alloc(s.w, NULL, &id, NULL), GANG_EINVAL);
@@ -528,11 +525,10 @@ START_TEST(a_freed_allocation_is_stale)
     for (size_t i = 0; i < sizeof(stale) / sizeof(stale[0]); i++) {
         ck_assert_int_eq(gang_alloc_free(s.w, stale[i]), GANG_ESTALE);
         ck_assert_int_eq(gang_alloc_get(s.c, stale[i], &info), GANG_ESTALE);
-        ck_assert_int_eq(gang_alloc_grow(s.w, stale[i], 0, 1, &granted, &error), GANG_ESTALE);
+        EXPECT_RESULT(gang_alloc_grow(s.w, stale[i], 0, 1, &granted, &error), GANG_ESTALE, &error);
         ck_assert_int_eq(granted, 0);
         ck_assert_int_eq(error.code, GANG_ESTALE);
-        ck_assert_int_eq(gang_alloc_shrink(s.w, stale[i], &task, 1, &error), GANG_ESTALE);
-        ck_assert_int_eq(error.code, GANG_ESTALE);
+        EXPECT_RESULT(gang_alloc_shrink(s.w, stale[i], &task, 1, &error), GANG_ESTALE, &error);
     }
     MUST(gang_alloc_get(s.c, next, &info));
     ck_assert_int_eq(info.tasks, 2);

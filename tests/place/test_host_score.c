@@ -157,7 +157,7 @@ START_TEST(a_node_can_be_left_out)
     g.count = 1;
     g.min = 1;
     struct outcome o = stage_try(&s, &spec); /* all but that one are full */
-    ck_assert_int_eq(o.result, GANG_ENOFIT);
+    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
     MUST(gang_alloc_free(s.w, id));
     g.count = g.min = 13;
     ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENOFIT); /* with it they would fit */
@@ -196,7 +196,7 @@ START_TEST(a_vetoed_node_is_left_out_of_every_call)
         ck_assert_msg(o.result == GANG_ENOFIT, "%d: %s", way, gang_result_name(o.result));
         script.score[2] = script.score[3] = 0;
         o = stage_try(&s, &spec); /* it thought better of it */
-        ck_assert_int_eq(o.result, GANG_OK);
+        EXPECT_RESULT(o.result, GANG_OK, &o.error);
         MUST(gang_alloc_free(s.w, o.id));
     }
 }
@@ -209,7 +209,7 @@ START_TEST(all_may_be_left_out)
     for (int i = 0; i < 4; i++)
         script.score[i] = INT64_MIN;
     struct outcome o = stage_try(&s, &spec);
-    ck_assert_int_eq(o.result, GANG_ENOFIT); /* not for ever: it may think better of it */
+    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error); /* not for ever: it may think better of it */
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_NONE);
     ck_assert_ptr_nonnull(strstr(o.error.text, "score"));
     gang_request *q = stage_request(&s, &spec);
@@ -239,8 +239,7 @@ START_TEST(a_failed_score_function_fails_the_call)
         script.calls = 0;
         script.result = results[i];
         struct outcome o = stage_try(&s, &spec);
-        ck_assert_int_eq(o.result, results[i]);
-        ck_assert_str_eq(o.error.path, "score");
+        EXPECT_ERROR(o.result, results[i], &o.error, "score", NULL);
         ck_assert_int_eq(script.calls, _i + 1); /* and it is not called again */
         ck_assert_int_eq(stage_node(&s, node[0]).cpu_free, 16000);
         gang_request *q = stage_request(&s, &spec);
@@ -265,7 +264,7 @@ START_TEST(growth_and_snapshots_end_likewise)
     script.calls = 0;
     script.at_call = 2;
     script.result = GANG_ENOFIT;
-    ck_assert_int_eq(gang_alloc_grow(s.w, id, 0, 2, &granted, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_alloc_grow(s.w, id, 0, 2, &granted, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(granted, 0);
     ck_assert_str_eq(error.path, "score");
     ck_assert_uint_eq(stage_tasks(&s, id)->count, 1);
@@ -275,8 +274,7 @@ START_TEST(growth_and_snapshots_end_likewise)
     MUST(gang_snapshot_new(s.c, &snapshot));
     MUST(gang_snapshot_take(s.w, snapshot));
     script.calls = 1;
-    ck_assert_int_eq(gang_snapshot_test(s.w, snapshot, q, &error), GANG_ENOFIT);
-    ck_assert_str_eq(error.path, "score");
+    EXPECT_ERROR(gang_snapshot_test(s.w, snapshot, q, &error), GANG_ENOFIT, &error, "score", NULL);
     script.calls = 10;
     MUST(gang_snapshot_place(s.w, snapshot, q, NULL));
     gang_request_free(q);
@@ -404,7 +402,7 @@ START_TEST(nodes_may_be_removed_during_a_score)
     removals = 1000;                   /* without end: it is given up */
     g.min = 1;
     struct outcome o = stage_try(&s, &spec);
-    ck_assert_int_eq(o.result, GANG_EBUSY);
+    EXPECT_RESULT(o.result, GANG_EBUSY, &o.error);
     removals = 0;
     MUST(gang_alloc_free(s.w, id));
 }
@@ -419,13 +417,12 @@ START_TEST(the_function_and_its_policy_go_together)
     gang_cluster *c;
     gang_request *q;
     spec.policy = GANG_POLICY_PACK;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "score");
+    EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error, "score", NULL);
     spec.policy = GANG_POLICY_HOST;
     spec.score = NULL;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
     opts.policy = GANG_POLICY_HOST;
-    ck_assert_int_eq(gang_cluster_new(&opts, &c, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_cluster_new(&opts, &c, &error), GANG_EINVAL, &error);
 }
 END_TEST
 

@@ -378,11 +378,11 @@ START_TEST(a_profile_holds_for_slices_of_its_model)
     gang_alloc_id four = stage_alloc_group(&s, &g);
     ck_assert_uint_eq(stage_only_task(&s, four).gpus, 0xff00);
     struct outcome o = stage_try_group(&s, &g);
-    ck_assert_int_eq(o.result, GANG_ENOFIT);
+    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_PROFILE);
     g.gpu_models = &v100;
     o = stage_try_group(&s, &g);
-    ck_assert_int_eq(o.result, GANG_ENEVER);
+    EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_GPU_MODEL);
     MUST(gang_alloc_free(s.w, four));
     g = group_of_profile(1, 12, "small"); /* eight of one, four of the other */
@@ -422,7 +422,7 @@ START_TEST(a_profile_that_no_node_has_is_refused_for_ever)
     add_a100("n", 1, 1);
     struct gang_group_spec g = group_of_profile(1, 1, "9g");
     struct outcome o = stage_try_group(&s, &g);
-    ck_assert_int_eq(o.result, GANG_ENEVER);
+    EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_PROFILE);
     ck_assert_int_eq(o.error.kind, -1);
     ck_assert_ptr_nonnull(strstr(o.error.text, "profile"));
@@ -434,7 +434,7 @@ START_TEST(a_profile_that_no_node_has_is_refused_for_ever)
     sliced_add(&n);
     ck_assert_uint_eq(slices_of("9g"), 7);
     o = stage_try_group(&s, &g);
-    ck_assert_int_eq(o.result, GANG_ENOFIT);
+    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_PROFILE);
 }
 END_TEST
@@ -454,7 +454,7 @@ START_TEST(a_kind_that_is_short_is_the_first_reason)
     add_a100("n", 0, 1);
     g.cpu_milli = 65000;
     struct outcome o = stage_try_group(&s, &g);
-    ck_assert_int_eq(o.result, GANG_ENEVER);
+    EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_KIND);
     ck_assert_int_eq(o.error.kind, GANG_KIND_CPU);
 }
@@ -475,8 +475,8 @@ START_TEST(wrong_requests_are_refused)
         g.profile = wrong[i].profile;
         g.gpu_devices = wrong[i].devices;
         g.gpu_memory_bytes = wrong[i].memory;
-        ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
-        ck_assert_str_eq(error.path, "groups[0].profile");
+        EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error,
+                     "groups[0].profile", NULL);
         ck_assert_ptr_null(q);
     }
 }
@@ -506,13 +506,13 @@ START_TEST(exact_slices_are_taken)
     MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
     ck_assert_uint_eq(stage_only_task(&s, id).gpus, 0xf00f << 1);
     place.gpus = 0xf0f << 1; /* half of it is taken */
-    ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, 1, &id, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_alloc_adopt(s.w, q, &place, 1, &id, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_PROFILE);
     ck_assert_uint_eq(error.id, place.node);
     place.any_devices = 1;
     MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
     ck_assert_uint_eq(stage_only_task(&s, id).gpus, 0xff0 << 1);
-    ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, 1, &id, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_alloc_adopt(s.w, q, &place, 1, &id, &error), GANG_ENOFIT, &error);
     gang_request_free(q);
 }
 END_TEST
@@ -576,7 +576,7 @@ START_TEST(a_snapshot_plans_with_instances)
     gang_alloc_id held = give("1g.5gb");
     MUST(gang_snapshot_new(s.c, &snap));
     MUST(gang_snapshot_take(s.w, snap));
-    ck_assert_int_eq(gang_snapshot_test(s.w, snap, q, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_snapshot_test(s.w, snap, q, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_PROFILE);
     MUST(gang_snapshot_release(snap, held));
     MUST(gang_snapshot_place(s.w, snap, q, NULL));

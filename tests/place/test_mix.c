@@ -95,21 +95,15 @@ START_TEST(faults_are_refused_with_their_path)
         g[2].gpu_models = &none;
         g[2].gpu_model_count = i == 6;
         g[2].min = 0;
-        ck_assert_int_eq(set(g, 3, &error), code[i]);
-        ck_assert_int_eq(error.code, code[i]);
-        ck_assert_str_eq(error.path, path[i]);
+        EXPECT_ERROR(set(g, 3, &error), code[i], &error, path[i], NULL);
         ck_assert_ptr_eq(declared(), before);
     }
-    ck_assert_int_eq(set(NULL, 1, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "shapes");
-    ck_assert_int_eq(set(g, 4096, &error), GANG_ELIMIT);
-    ck_assert_str_eq(error.path, "shapes");
-    ck_assert_int_eq(gang_mix_set(s.w, g, 8, 1, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "shape_size");
-    ck_assert_int_eq(gang_mix_set(NULL, g, sizeof(g[0]), 1, &error), GANG_EINVAL);
+    EXPECT_ERROR(set(NULL, 1, &error), GANG_EINVAL, &error, "shapes", NULL);
+    EXPECT_ERROR(set(g, 4096, &error), GANG_ELIMIT, &error, "shapes", NULL);
+    EXPECT_ERROR(gang_mix_set(s.w, g, 8, 1, &error), GANG_EINVAL, &error, "shape_size", NULL);
+    EXPECT_RESULT(gang_mix_set(NULL, g, sizeof(g[0]), 1, &error), GANG_EINVAL, &error);
     g[0].count = g[1].count = 1 << 24;
-    ck_assert_int_eq(set(g, 2, &error), GANG_ELIMIT);
-    ck_assert_str_eq(error.path, "shapes");
+    EXPECT_ERROR(set(g, 2, &error), GANG_ELIMIT, &error, "shapes", NULL);
     ck_assert_ptr_eq(declared(), before);
 }
 END_TEST
@@ -130,8 +124,8 @@ START_TEST(shapes_follow_the_size_rule)
     MUST(gang_mix_set(s.w, &longer[0].g, sizeof(longer[0]), 2, NULL));
     ck_assert_uint_eq(declared()->shape[1].weight, 2);
     longer[1].more = 1;
-    ck_assert_int_eq(gang_mix_set(s.w, &longer[0].g, sizeof(longer[0]), 2, &error), GANG_E2BIG);
-    ck_assert_str_eq(error.path, "shapes[1].size");
+    EXPECT_ERROR(gang_mix_set(s.w, &longer[0].g, sizeof(longer[0]), 2, &error), GANG_E2BIG, &error,
+                 "shapes[1].size", NULL);
 }
 END_TEST
 

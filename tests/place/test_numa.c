@@ -73,7 +73,7 @@ static gang_alloc_id hold(gang_node_id node, uint64_t gpus, int64_t cpu_milli)
 static void assert_refused(const struct gang_group_spec *g, gang_result result, int32_t why)
 {
     struct outcome o = stage_try_group(&s, g);
-    ck_assert_int_eq(o.result, result);
+    EXPECT_RESULT(o.result, result, &o.error);
     ck_assert_int_eq(o.error.constraint, why);
 }
 
@@ -302,7 +302,7 @@ START_TEST(a_snapshot_plans_strictly_too)
     struct gang_error error = GANG_ERROR_INIT;
     MUST(gang_snapshot_new(s.c, &snapshot));
     MUST(gang_snapshot_take(s.w, snapshot));
-    ck_assert_int_eq(gang_snapshot_test(s.w, snapshot, q, &error), GANG_ENOFIT);
+    EXPECT_RESULT(gang_snapshot_test(s.w, snapshot, q, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_NUMA);
     MUST(gang_snapshot_release(snapshot, held[2]));
     MUST(gang_snapshot_test(s.w, snapshot, q, NULL));
@@ -665,14 +665,14 @@ START_TEST(an_unknown_policy_is_refused)
     struct gang_request_spec spec = request_of(&g, 1);
     struct gang_error error = GANG_ERROR_INIT;
     gang_request *q;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "groups[0].numa");
+    EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error, "groups[0].numa",
+                 NULL);
     g.numa = -1;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
     g.numa = GANG_NUMA_NONE;
     g.near_nic = 2;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "groups[0].near_nic");
+    EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error,
+                 "groups[0].near_nic", NULL);
 }
 END_TEST
 

@@ -40,8 +40,7 @@ static struct gang_error refused(const struct gang_request_spec *spec, gang_resu
                                  int32_t constraint, int32_t group, int32_t kind)
 {
     struct outcome o = stage_try(&s, spec);
-    ck_assert_int_eq(o.result, code);
-    ck_assert_int_eq(o.error.code, code);
+    EXPECT_RESULT(o.result, code, &o.error);
     ck_assert_int_eq(o.error.constraint, constraint);
     ck_assert_int_eq(o.error.group, group);
     ck_assert_int_eq(o.error.kind, kind);
@@ -256,14 +255,14 @@ START_TEST(the_domain_is_the_reason)
     stage_add(&s, &box);
     g.same = "rack";
     struct outcome o = stage_try_group(&s, &g);
-    ck_assert_int_eq(o.result, GANG_ENEVER);
+    EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_SAME);
     g.count = g.min = 3;
     stage_alloc_group(&s, &g);
     stage_alloc_group(&s, &g);
     g.count = g.min = 2; /* one core is free in each rack */
     o = stage_try_group(&s, &g);
-    ck_assert_int_eq(o.result, GANG_ENOFIT);
+    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_SAME);
     g.count = g.min = 9; /* not even without the demand */
     o = stage_try_group(&s, &g);
@@ -294,7 +293,7 @@ START_TEST(groups_that_fit_alone_but_not_together)
     struct gang_request_spec spec = request_of(g, 2);
     add("n1");
     struct outcome o = stage_try(&s, &spec);
-    ck_assert_int_eq(o.result, GANG_ENEVER);
+    EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
     ck_assert_str_ne(o.error.text, "");
     ck_assert_int_eq(o.error.group, -1);
 }
@@ -304,7 +303,7 @@ START_TEST(without_any_node_there_is_a_reason_too)
 {
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct outcome o = stage_try_group(&s, &g);
-    ck_assert_int_eq(o.result, GANG_ENEVER);
+    EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
     ck_assert_str_ne(o.error.text, "");
     ck_assert_int_eq(o.error.nodes, 0);
 }
@@ -368,10 +367,11 @@ START_TEST(all_questions_have_the_same_answer)
     gang_request *q = stage_request(&s, &spec);
     gang_alloc_id id;
     add("n1");
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, &error[0]), GANG_ENEVER);
-    ck_assert_int_eq(gang_alloc_test(s.w, q, &error[1]), GANG_ENEVER);
-    ck_assert_int_eq(gang_request_fits_ever(s.w, q, &error[2]), GANG_ENEVER);
-    ck_assert_int_eq(gang_request_fits_ever(s.w, q, &error[3]), GANG_ENEVER); /* remembered */
+    EXPECT_RESULT(gang_alloc(s.w, q, &id, &error[0]), GANG_ENEVER, &error[0]);
+    EXPECT_RESULT(gang_alloc_test(s.w, q, &error[1]), GANG_ENEVER, &error[1]);
+    EXPECT_RESULT(gang_request_fits_ever(s.w, q, &error[2]), GANG_ENEVER, &error[2]);
+    EXPECT_RESULT(gang_request_fits_ever(s.w, q, &error[3]), GANG_ENEVER,
+                  &error[3]); /* remembered */
     for (int i = 1; i < 4; i++)
         ck_assert_mem_eq(&error[i], &error[0], sizeof(error[0]));
     ck_assert_int_eq(error[0].kind, GANG_KIND_CPU);

@@ -333,7 +333,7 @@ START_TEST(scores_count_among_nodes_alike)
         spec.exclusive = 1;
         id = stage_alloc(&s, &spec);
         struct outcome second = stage_try(&s, &spec);
-        ck_assert_int_eq(second.result, GANG_ENOFIT);
+        EXPECT_RESULT(second.result, GANG_ENOFIT, &second.error);
         MUST(gang_alloc_free(s.w, id));
         spec.exclusive = 0;
     }
@@ -359,7 +359,7 @@ START_TEST(a_score_never_refuses)
             spec.policy = scored[k];
             g.min = room > 0 ? room : 1;
             struct outcome o = stage_try(&s, &spec);
-            ck_assert_int_eq(o.result, room ? GANG_OK : GANG_ENOFIT);
+            EXPECT_RESULT(o.result, room ? GANG_OK : GANG_ENOFIT, &o.error);
             if (!room)
                 continue;
             ck_assert_int_eq(gang_alloc_grow(s.w, o.id, 0, 1, NULL, NULL), GANG_ENOFIT);

@@ -117,7 +117,7 @@ START_TEST(an_exclusive_partition_takes_only_jobs_that_name_it)
     goes_to(&named, 0, node, (const size_t[]){3, 0}, 2);
     goes_to_then(&named, 0, node, (const size_t[]){3, 0}, 2);
     g.count = g.min = 5;
-    ck_assert_int_eq(result_of(&g, &error), GANG_ENEVER);
+    EXPECT_RESULT(result_of(&g, &error), GANG_ENEVER, &error);
     ck_assert_int_eq(error.group, 0);
     MUST(gang_partition_set(s.w, "own", GANG_PARTITION_SHARED));
     ck_assert_int_eq(result_of(&g, NULL), GANG_OK);
@@ -130,11 +130,11 @@ START_TEST(a_refusal_by_an_exclusive_partition_says_so)
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct gang_error error;
     MUST(gang_partition_set(s.w, "own", GANG_PARTITION_EXCLUSIVE));
-    ck_assert_int_eq(result_of(&g, &error), GANG_ENEVER);
+    EXPECT_RESULT(result_of(&g, &error), GANG_ENEVER, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_PARTITION);
     ck_assert_ptr_nonnull(strstr(error.text, "name their partition"));
     g.partition = "other";
-    ck_assert_int_eq(result_of(&g, &error), GANG_ENEVER);
+    EXPECT_RESULT(result_of(&g, &error), GANG_ENEVER, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_PARTITION);
 }
 END_TEST
@@ -269,7 +269,7 @@ START_TEST(work_without_gpus_takes_nodes_with_gpus_last)
     goes_to_then(&g, GANG_GPU_NODES_AVOID, node, (const size_t[]){2, 2, 16}, 3);
     spec.gpu_nodes = GANG_GPU_NODES_EXCLUDE;
     gang_request *q = stage_request(&s, &spec);
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, &error), GANG_ENEVER);
+    EXPECT_RESULT(gang_alloc(s.w, q, &id, &error), GANG_ENEVER, &error);
     gang_request_free(q);
     g.count = g.min = 5;
     spec.gpu_nodes = GANG_GPU_NODES_ALLOW;
@@ -288,7 +288,7 @@ START_TEST(a_refusal_to_spare_gpu_nodes_says_so)
     for (int in_rack = 0; in_rack < 2; in_rack++) {
         g.prefer = in_rack ? "rack" : NULL;
         struct outcome o = stage_try(&s, &spec);
-        ck_assert_int_eq(o.result, GANG_ENEVER);
+        EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
         ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_GPU_NODES);
         ck_assert_int_eq(o.error.kind, -1);
     }

@@ -219,13 +219,13 @@ START_TEST(a_refused_what_if_gives_the_reason_and_takes_nothing)
     g.amounts = &many;
     g.amount_count = 1;
     MUST(gang_snapshot_take(s.w, snap));
-    ck_assert_int_eq(place(&spec, &error), GANG_ENEVER); /* 21 of 20 */
+    EXPECT_RESULT(place(&spec, &error), GANG_ENEVER, &error); /* 21 of 20 */
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_POOL);
     ck_assert_int_eq(error.kind, licence);
     same_as_live("refusal");
     g.count = g.min = 4;
     MUST(place(&spec, NULL));
-    ck_assert_int_eq(place(&spec, &error), GANG_ENOFIT);
+    EXPECT_RESULT(place(&spec, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_POOL);
     ck_assert_int_eq(place(&spec, NULL), GANG_ENOFIT);
     /* The snapshot's own nodes count, not those that came later. */
@@ -251,16 +251,16 @@ START_TEST(a_snapshot_plans_on_the_nodes_of_its_instant)
     MUST(gang_node_remove(s.w, node[11]));
     MUST(gang_cluster_recycle(s.c));
     MUST(place(&spec, &error));
-    ck_assert_int_eq(place(&spec, &error), GANG_ENOFIT);
+    EXPECT_RESULT(place(&spec, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.nodes, NODES);
     MUST(gang_snapshot_take(s.w, snap));
-    ck_assert_int_eq(place(&spec, &error), GANG_ENEVER);
+    EXPECT_RESULT(place(&spec, &error), GANG_ENEVER, &error);
     ck_assert_int_eq(gang_snapshot_node_count(snap), NODES - 1);
     /* A domain that is younger than the snapshot has no nodes in it. */
     struct gang_label far[] = {{"block", "b9"}, {"rack", "r9"}};
     struct box box = {.name = "far", .cpu = 500000, .place = far, .place_count = 2};
     stage_add(&s, &box);
-    ck_assert_int_eq(place(&spec, &error), GANG_ENEVER);
+    EXPECT_RESULT(place(&spec, &error), GANG_ENEVER, &error);
     MUST(gang_snapshot_take(s.w, snap));
     MUST(place(&spec, &error));
 }
@@ -427,17 +427,17 @@ START_TEST(wrong_arguments_are_refused)
     g.count = 3;
     gang_request *q = stage_request(&s, &spec);
     grown = stage_alloc(&s, &spec);
-    ck_assert_int_eq(gang_snapshot_place(s.w, snap, q, &error), GANG_EINVAL); /* never taken */
+    EXPECT_RESULT(gang_snapshot_place(s.w, snap, q, &error), GANG_EINVAL, &error); /* never taken */
     ck_assert_int_eq(error.code, GANG_EINVAL);
     ck_assert_int_eq(gang_snapshot_test(s.w, snap, q, NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_snapshot_release(snap, grown), GANG_EINVAL);
     MUST(gang_snapshot_take(s.w, snap));
-    ck_assert_int_eq(gang_snapshot_place(NULL, snap, q, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_snapshot_place(s.w, NULL, q, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_snapshot_place(s.w, snap, NULL, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_snapshot_place(NULL, snap, q, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_snapshot_place(s.w, NULL, q, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_snapshot_place(s.w, snap, NULL, &error), GANG_EINVAL, &error);
     MUST(gang_cluster_new(NULL, &c2, NULL));
     MUST(gang_worker_new(c2, &w2));
-    ck_assert_int_eq(gang_snapshot_place(w2, snap, q, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_snapshot_place(w2, snap, q, &error), GANG_EINVAL, &error);
     gang_cluster_free(c2);
     ck_assert_int_eq(gang_snapshot_release(NULL, grown), GANG_EINVAL);
     ck_assert_int_eq(gang_snapshot_release(snap, GANG_ID_NONE), GANG_ESTALE);

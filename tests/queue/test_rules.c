@@ -76,9 +76,7 @@ static void goes_nowhere(const char *wanted, const struct gang__submitter *who, 
     char name[GANG_MAX_NAME + 1] = "?";
     struct gang__submitter job = *who;
     job.queue = wanted;
-    ck_assert_int_eq(gang__queue_for(tree, rules, &job, &q, name, &error), code);
-    ck_assert_int_eq(error.code, code);
-    ck_assert_str_eq(error.path, "queue");
+    EXPECT_ERROR(gang__queue_for(tree, rules, &job, &q, name, &error), code, &error, "queue", NULL);
     ck_assert_ptr_null(q);
     ck_assert_str_eq(name, "");
 }
@@ -254,10 +252,10 @@ static void rule_refused(struct gang_queue_rule rule, gang_result code, const ch
     struct gang_queue_rule list[] = {rule_of(GANG_MATCH_ALL, NULL, "batch"), rule};
     struct gang_error error = GANG_ERROR_INIT;
     struct gang__rules *out = (struct gang__rules *)&stage;
-    ck_assert_int_eq(gang__rules_new(&stage.mem.mem,
-                                     &((struct gang__rules_source){list, sizeof(list[0]), 2, NULL}),
-                                     &out, &error),
-                     code);
+    EXPECT_RESULT(gang__rules_new(&stage.mem.mem,
+                                  &((struct gang__rules_source){list, sizeof(list[0]), 2, NULL}),
+                                  &out, &error),
+                  code, &error);
     ck_assert_ptr_null(out);
     ck_assert_str_eq(error.path, path);
 }
@@ -300,30 +298,26 @@ START_TEST(other_arguments_are_checked)
     goes_to(NULL, &amy, "batch", "");
     gang__rules_free(rules, mem);
     newer.more = 1;
-    ck_assert_int_eq(
+    EXPECT_ERROR(
         gang__rules_new(mem, &((struct gang__rules_source){&newer.rule, sizeof(newer), 1, NULL}),
                         &rules, &error),
-        GANG_E2BIG);
-    ck_assert_str_eq(error.path, "rules[0]");
-    ck_assert_int_eq(gang__rules_new(mem, &((struct gang__rules_source){&newer.rule, 8, 1, NULL}),
-                                     &rules, &error),
-                     GANG_EINVAL);
-    ck_assert_str_eq(error.path, "rules[0].size");
-    ck_assert_int_eq(
+        GANG_E2BIG, &error, "rules[0]", NULL);
+    EXPECT_ERROR(gang__rules_new(mem, &((struct gang__rules_source){&newer.rule, 8, 1, NULL}),
+                                 &rules, &error),
+                 GANG_EINVAL, &error, "rules[0].size", NULL);
+    EXPECT_ERROR(
         gang__rules_new(mem, &((struct gang__rules_source){NULL, 32, 1, NULL}), &rules, &error),
-        GANG_EINVAL);
-    ck_assert_str_eq(error.path, "rules");
-    ck_assert_int_eq(
+        GANG_EINVAL, &error, "rules", NULL);
+    EXPECT_RESULT(
         gang__rules_new(mem, &((struct gang__rules_source){NULL, 32, 70000, NULL}), &rules, &error),
-        GANG_ELIMIT);
-    ck_assert_int_eq(
+        GANG_ELIMIT, &error);
+    EXPECT_ERROR(
         gang__rules_new(mem, &((struct gang__rules_source){NULL, 0, 0, "\n"}), &rules, &error),
-        GANG_EINVAL);
-    ck_assert_str_eq(error.path, "default_queue");
+        GANG_EINVAL, &error, "default_queue", NULL);
     stage.mem.fail_at = stage.mem.calls + 1;
-    ck_assert_int_eq(
+    EXPECT_RESULT(
         gang__rules_new(mem, &((struct gang__rules_source){NULL, 0, 0, NULL}), &rules, &error),
-        GANG_ENOMEM);
+        GANG_ENOMEM, &error);
     stage.mem.fail_at = 0;
     ck_assert_ptr_null(rules);
 }

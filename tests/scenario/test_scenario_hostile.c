@@ -19,7 +19,7 @@ START_TEST(no_truncation_is_accepted)
         char *exact = malloc(n ? n : 1); /* so that reading past the end is seen */
         ck_assert_ptr_nonnull(exact);
         memcpy(exact, text, n);
-        ck_assert_int_eq(gang_scenarios_read(exact, n, &scenarios, &error), GANG_EPARSE);
+        EXPECT_RESULT(gang_scenarios_read(exact, n, &scenarios, &error), GANG_EPARSE, &error);
         ck_assert_int_gt(error.column, 0);
         free(exact);
     }
@@ -54,18 +54,18 @@ START_TEST(files_are_read_or_refused)
     gang_scenarios *scenarios;
     int file = mkstemp(path);
     ck_assert_int_ge(file, 0);
-    ck_assert_int_eq(gang_scenarios_read_file(path, &scenarios, &error), GANG_EPARSE);
+    EXPECT_RESULT(gang_scenarios_read_file(path, &scenarios, &error), GANG_EPARSE, &error);
     ck_assert_int_eq(write(file, "[{},{}]", 7), 7);
-    ck_assert_int_eq(gang_scenarios_read_file(path, &scenarios, &error), GANG_OK);
+    EXPECT_RESULT(gang_scenarios_read_file(path, &scenarios, &error), GANG_OK, &error);
     ck_assert_uint_eq(gang_scenarios_count(scenarios), 2);
     gang_scenarios_free(scenarios);
     ck_assert_int_eq(ftruncate(file, (off_t)2 << 30), 0);
-    ck_assert_int_eq(gang_scenarios_read_file(path, &scenarios, &error), GANG_ELIMIT);
+    EXPECT_RESULT(gang_scenarios_read_file(path, &scenarios, &error), GANG_ELIMIT, &error);
     ck_assert_ptr_null(scenarios);
     close(file);
     unlink(path);
-    ck_assert_int_eq(gang_scenarios_read_file(path, &scenarios, &error), GANG_EIO);
-    ck_assert_int_eq(gang_scenarios_read_file("/", &scenarios, &error), GANG_EIO);
+    EXPECT_RESULT(gang_scenarios_read_file(path, &scenarios, &error), GANG_EIO, &error);
+    EXPECT_RESULT(gang_scenarios_read_file("/", &scenarios, &error), GANG_EIO, &error);
 }
 END_TEST
 

@@ -54,8 +54,8 @@ START_TEST(an_old_key_beside_the_new_one_is_refused)
     const char text[] = "{\"queues\":[{\"name\":\"q\",\"fixed\":true,\"no_preemption\":true}]}";
     struct gang_error error = GANG_ERROR_INIT;
     gang_scenarios *scenarios;
-    ck_assert_int_eq(gang_scenarios_read(text, strlen(text), &scenarios, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "queues[0].fixed");
+    EXPECT_ERROR(gang_scenarios_read(text, strlen(text), &scenarios, &error), GANG_EINVAL, &error,
+                 "queues[0].fixed", NULL);
 }
 END_TEST
 

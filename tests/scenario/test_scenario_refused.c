@@ -644,8 +644,8 @@ START_TEST(lists_beyond_their_limits_are_refused)
         if (cases[i].count > 100000 && stride(2) == 2)
             continue;
         char *text = repeat(cases[i].front, cases[i].part, cases[i].count, cases[i].back);
-        ck_assert_int_eq(gang_scenarios_read(text, strlen(text), &scenarios, &error), GANG_ELIMIT);
-        ck_assert_str_eq(error.path, cases[i].path);
+        EXPECT_ERROR(gang_scenarios_read(text, strlen(text), &scenarios, &error), GANG_ELIMIT,
+                     &error, cases[i].path, NULL);
         free(text);
     }
 }
@@ -673,7 +673,7 @@ START_TEST(deep_nesting_is_refused)
     gang_scenarios *scenarios;
     memset(text, '[', 65);
     memset(text + 65, ']', 65);
-    ck_assert_int_eq(gang_scenarios_read(text, 130, &scenarios, &error), GANG_ELIMIT);
+    EXPECT_RESULT(gang_scenarios_read(text, 130, &scenarios, &error), GANG_ELIMIT, &error);
     ck_assert_int_eq(error.line, 1);
     ck_assert_int_eq(error.column, 65);
 }
@@ -683,8 +683,8 @@ START_TEST(a_text_beyond_the_limit_is_refused_unread)
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_scenarios *scenarios;
-    ck_assert_int_eq(gang_scenarios_read("", (size_t)GANG_JSON_MAX_BYTES + 1, &scenarios, &error),
-                     GANG_ELIMIT);
+    EXPECT_RESULT(gang_scenarios_read("", (size_t)GANG_JSON_MAX_BYTES + 1, &scenarios, &error),
+                  GANG_ELIMIT, &error);
 }
 END_TEST
 
@@ -693,7 +693,7 @@ START_TEST(syntax_errors_have_line_and_column)
     static const char text[] = "{\n  \"nodes\": [\n    {\"name\": \"n\", \"cpus\": 1,,}\n  ]\n}";
     struct gang_error error = GANG_ERROR_INIT;
     gang_scenarios *scenarios;
-    ck_assert_int_eq(gang_scenarios_read(text, strlen(text), &scenarios, &error), GANG_EPARSE);
+    EXPECT_RESULT(gang_scenarios_read(text, strlen(text), &scenarios, &error), GANG_EPARSE, &error);
     ck_assert_int_eq(error.line, 3);
     ck_assert_int_eq(error.column, 29);
     ck_assert_str_eq(error.path, "nodes[0]");
@@ -705,11 +705,11 @@ START_TEST(wrong_arguments_are_refused)
     struct gang_error error = GANG_ERROR_INIT;
     gang_scenarios *scenarios;
     struct gang_scenario c = GANG_SCENARIO_INIT;
-    ck_assert_int_eq(gang_scenarios_read(NULL, 3, &scenarios, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_scenarios_read("{}", 2, NULL, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_scenarios_read(NULL, 0, &scenarios, &error), GANG_EPARSE);
-    ck_assert_int_eq(gang_scenarios_read_file(NULL, &scenarios, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_scenarios_read_file("x", NULL, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenarios_read(NULL, 3, &scenarios, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_scenarios_read("{}", 2, NULL, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_scenarios_read(NULL, 0, &scenarios, &error), GANG_EPARSE, &error);
+    EXPECT_RESULT(gang_scenarios_read_file(NULL, &scenarios, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_scenarios_read_file("x", NULL, &error), GANG_EINVAL, &error);
     ck_assert_uint_eq(gang_scenarios_count(NULL), 0);
     gang_scenarios_free(NULL);
     scenarios = read_good("[{},{\"id\":\"b\"}]");
@@ -732,8 +732,8 @@ START_TEST(a_label_expression_is_refused_with_its_column)
     static const char text[] = TASK("\"where\":\"a = 1 or (b\"");
     struct gang_error error = GANG_ERROR_INIT;
     gang_scenarios *scenarios;
-    ck_assert_int_eq(gang_scenarios_read(text, strlen(text), &scenarios, &error), GANG_EPARSE);
-    ck_assert_str_eq(error.path, "jobs[0].tasks[0].where");
+    EXPECT_ERROR(gang_scenarios_read(text, strlen(text), &scenarios, &error), GANG_EPARSE, &error,
+                 "jobs[0].tasks[0].where", NULL);
     ck_assert_str_eq(error.text, "column 12: expected ')', 'and' or 'or'");
     ck_assert_int_eq(error.column, 12);
     ck_assert_int_eq(error.line, 0);

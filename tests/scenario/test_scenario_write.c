@@ -17,7 +17,7 @@ static char *round_trip(const struct gang_scenario *c, int32_t indent)
     gang_scenarios *scenarios = read_good(text.bytes);
     struct gang_scenario copy = get(scenarios, 0);
     ck_assert_msg(gang__scenario_equal(c, &copy, &where), "%s: %s", c->id, where.path);
-    ck_assert_int_eq(gang_scenario_write(&copy, indent, keep, &again, &error), GANG_OK);
+    EXPECT_RESULT(gang_scenario_write(&copy, indent, keep, &again, &error), GANG_OK, &error);
     ck_assert_str_eq(text.bytes, again.bytes);
     gang_scenarios_free(scenarios);
     free(again.bytes);
@@ -153,43 +153,43 @@ START_TEST(a_case_the_format_cannot_express_is_refused)
     good.nodes = &node;
     good.node_count = 1;
     c = good;
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     ck_assert_str_eq(error.path, "nodes[0]"); /* no name */
     node.name = "\xff";
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     node.name = "n";
     node.state = GANG_NODE_REMOVED;
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     node.state = GANG_NODE_UP;
     node.cpu_milli = -1;
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "nodes[0].cpus");
+    EXPECT_ERROR(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error,
+                 "nodes[0].cpus", NULL);
     node.cpu_milli = 0;
     node.gpu_count = 1; /* without an array */
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     struct gang_gpu_spec gpu = GANG_GPU_SPEC_INIT;
     node.gpus = &gpu;
     gpu.state = 2;
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     gpu.state = GANG_GPU_OK;
     gpu.mig_index = 1; /* of nothing */
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     node.gpu_count = 0;
     node.profile_count = 1; /* without an array */
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     node.profile_count = 0;
     node.reserved0 = 1;
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     node.reserved0 = 0;
     c.nodes = NULL;
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     c = good;
     c.expect = "{\"jobs\":";
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "expect");
+    EXPECT_ERROR(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error, "expect",
+                 NULL);
     c.expect = "{\"jobs\":{\"j\":{}}}";
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "expect.jobs.j");
+    EXPECT_ERROR(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error,
+                 "expect.jobs.j", NULL);
     struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
     struct gang_job_spec job = {.size = sizeof(job), .name = "j", .preemptible = 1};
     job.request = (struct gang_request_spec)GANG_REQUEST_SPEC_INIT;
@@ -199,48 +199,48 @@ START_TEST(a_case_the_format_cannot_express_is_refused)
     c.job_count = 1;
     c.expect = NULL;
     job.request.policy = GANG_POLICY_HOST;
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "jobs[0]");
+    EXPECT_ERROR(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error, "jobs[0]",
+                 NULL);
     job.request.policy = GANG_POLICY_DEFAULT;
     job.request.score_user = &job;
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     job.request.score_user = NULL;
     group.where = "a =";
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "jobs[0].tasks[0].where");
+    EXPECT_ERROR(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error,
+                 "jobs[0].tasks[0].where", NULL);
     group.where = NULL;
     group.max_skew = -1;
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     group.max_skew = 0;
     job.request.affinity_count = 1; /* without an array */
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     struct gang_partition_spec partition = {sizeof(partition), "p", 3, 0};
     c = good;
     c.partitions = &partition;
     c.partition_count = 1;
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     c = good;
     c.policy = GANG_POLICY_HOST;
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     c = good;
     c.rounds = -1;
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     c = good;
     c.levels = &level;
     c.level_count = 1;
     c.needs = NULL;
     c.need_count = 1;
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
     c = good;
     c.size = 4;
-    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_scenario_write(NULL, 0, keep, &text, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_scenario_write(&good, 0, NULL, &text, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_scenario_write(&good, -1, keep, &text, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_scenario_write(&good, 32, keep, &text, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_scenario_write(NULL, 0, keep, &text, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_scenario_write(&good, 0, NULL, &text, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_scenario_write(&good, -1, keep, &text, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_scenario_write(&good, 32, keep, &text, &error), GANG_EINVAL, &error);
     ck_assert_ptr_null(text.bytes);
     text.stop_after = 10;
-    ck_assert_int_eq(gang_scenario_write(&good, 0, keep, &text, &error), GANG_EIO);
+    EXPECT_RESULT(gang_scenario_write(&good, 0, keep, &text, &error), GANG_EIO, &error);
     free(text.bytes);
 }
 END_TEST
@@ -249,8 +249,7 @@ static void is_refused(const struct gang_scenario *c, const char *path)
 {
     struct gang_error error = GANG_ERROR_INIT;
     struct text text = {NULL, 0, 0};
-    ck_assert_int_eq(gang_scenario_write(c, 0, keep, &text, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, path);
+    EXPECT_ERROR(gang_scenario_write(c, 0, keep, &text, &error), GANG_EINVAL, &error, path, NULL);
     ck_assert_ptr_null(text.bytes);
 }
 

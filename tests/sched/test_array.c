@@ -165,14 +165,13 @@ START_TEST(bounds_without_an_array_and_bad_names_are_refused)
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = 0;
     job->array_max_running = 1;
-    ck_assert_int_eq(gang_job_submit(h.s, job, &id, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "array_max_running");
+    EXPECT_ERROR(gang_job_submit(h.s, job, &id, &error), GANG_EINVAL, &error, "array_max_running",
+                 NULL);
     job->array_max_running = -1;
-    ck_assert_int_eq(gang_job_submit(h.s, job, &id, &error), GANG_ERANGE);
+    EXPECT_RESULT(gang_job_submit(h.s, job, &id, &error), GANG_ERANGE, &error);
     job->array_max_running = 0;
     job->array = name;
-    ck_assert_int_eq(gang_job_submit(h.s, job, &id, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "array");
+    EXPECT_ERROR(gang_job_submit(h.s, job, &id, &error), GANG_EINVAL, &error, "array", NULL);
 }
 END_TEST
 

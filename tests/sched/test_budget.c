@@ -232,10 +232,9 @@ START_TEST(bad_budgets_are_refused)
     struct gang_budget b[2] = {gpu_hours(1, GANG_BUDGET_SAFE), gpu_hours(2, GANG_BUDGET_KILL)};
     struct gang_queue_spec q = queue_with("q", b, 2);
     open_with(&q, 0);
-#define REFUSED(change, code, where)                                   \
-    change;                                                            \
-    ck_assert_int_eq(gang_sched_set_queues(h.s, &q, 1, &error), code); \
-    ck_assert_str_eq(error.path, "queues[0]." where)
+#define REFUSED(change, code, where) \
+    change;                          \
+    EXPECT_ERROR(gang_sched_set_queues(h.s, &q, 1, &error), code, &error, "queues[0]." where, NULL)
     REFUSED(b[0].per_user = 0, GANG_EINVAL, "budgets[1].kind"); /* twice */
     REFUSED((b[1].per_user = 1, b[1].kind = "coal"), GANG_ENOENT, "budgets[1].kind");
     REFUSED((b[1].kind = "cpu", b[1].amount = -1), GANG_ERANGE, "budgets[1].amount");

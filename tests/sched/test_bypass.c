@@ -216,8 +216,8 @@ START_TEST(child_queues_inherit_bypass_bounds)
     (void)put("q", 1, 0);
     ck_assert_int_eq(host_job_info(&h, head).starved, 1);
     q[1].max_bypasses = -1;
-    ck_assert_int_eq(gang_sched_set_queues(h.s, q, 2, &error), GANG_ERANGE);
-    ck_assert_str_eq(error.path, "queues[1].max_bypasses");
+    EXPECT_ERROR(gang_sched_set_queues(h.s, q, 2, &error), GANG_ERANGE, &error,
+                 "queues[1].max_bypasses", NULL);
     host_close(&h);
 }
 END_TEST

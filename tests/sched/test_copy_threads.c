@@ -42,7 +42,7 @@ static void check_copy(int64_t now_ns)
     MUST(gang_sched_copy(h.s, NULL, NULL, &c, &s, &error));
     uint64_t most = atomic_load(&begun);
     MUST(gang_sched_run(s, now_ns, NULL, NULL));
-    ck_assert_int_eq(gang_sched_check(s, &error), GANG_OK);
+    EXPECT_RESULT(gang_sched_check(s, &error), GANG_OK, &error);
     for (gang_job_id id = gang_job_next(s, GANG_ID_NONE); id != GANG_ID_NONE;
          id = gang_job_next(s, id))
         count++;

@@ -406,7 +406,7 @@ static void refused(struct gang_forecast_opts opts, gang_result r, const char *p
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_forecast *f = (gang_forecast *)&error;
-    ck_assert_int_eq(gang_forecast_new(h.s, &opts, &f, &error), r);
+    EXPECT_RESULT(gang_forecast_new(h.s, &opts, &f, &error), r, &error);
     ck_assert_ptr_null(f);
     ck_assert_str_eq(error.path, path);
 }

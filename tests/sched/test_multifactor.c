@@ -252,19 +252,19 @@ START_TEST(bad_numbers_are_refused)
     struct gang_queue_spec q = leaf("q");
     open_with(0, &q, 1);
     q.priority_weight_age = (int64_t)UINT32_MAX + 1;
-    ck_assert_int_eq(gang_sched_set_queues(h.s, &q, 1, &error), GANG_ERANGE);
-    ck_assert_str_eq(error.path, "queues[0].priority_weight_age");
+    EXPECT_ERROR(gang_sched_set_queues(h.s, &q, 1, &error), GANG_ERANGE, &error,
+                 "queues[0].priority_weight_age", NULL);
     q.priority_weight_age = 0;
     q.priority_factor = GANG_WHOLE + 1;
-    ck_assert_int_eq(gang_sched_set_queues(h.s, &q, 1, &error), GANG_ERANGE);
-    ck_assert_str_eq(error.path, "queues[0].priority_factor");
+    EXPECT_ERROR(gang_sched_set_queues(h.s, &q, 1, &error), GANG_ERANGE, &error,
+                 "queues[0].priority_factor", NULL);
     q.priority_factor = 0;
     q.priority_period_ns = -1;
-    ck_assert_int_eq(gang_sched_set_queues(h.s, &q, 1, &error), GANG_ERANGE);
+    EXPECT_RESULT(gang_sched_set_queues(h.s, &q, 1, &error), GANG_ERANGE, &error);
     q.priority_period_ns = 0;
     q.priority_favor_small = 2;
-    ck_assert_int_eq(gang_sched_set_queues(h.s, &q, 1, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "queues[0].priority_favor_small");
+    EXPECT_ERROR(gang_sched_set_queues(h.s, &q, 1, &error), GANG_EINVAL, &error,
+                 "queues[0].priority_favor_small", NULL);
     host_close(&h);
 }
 END_TEST

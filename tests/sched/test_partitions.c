@@ -459,8 +459,7 @@ static void refused(const struct gang_job_spec *job, gang_result r, const char *
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_job_id id;
-    ck_assert_int_eq(gang_job_submit(h.s, job, &id, &error), r);
-    ck_assert_str_eq(error.path, path);
+    EXPECT_ERROR(gang_job_submit(h.s, job, &id, &error), r, &error, path, NULL);
 }
 
 START_TEST(bad_lists_are_refused)

@@ -390,8 +390,7 @@ END_TEST
 static void refused(gang_result code, const char *path)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    ck_assert_int_eq(gang_sched_set_queues(h.s, q, QUEUES, &error), code);
-    ck_assert_str_eq(error.path, path);
+    EXPECT_ERROR(gang_sched_set_queues(h.s, q, QUEUES, &error), code, &error, path, NULL);
     for (int i = 0; i < QUEUES; i++) {
         q[i].across = 0;
         q[i].across_max_priority = 0;
@@ -453,8 +452,8 @@ START_TEST(sixty_four_classes_and_no_more)
         many[i].preempts = i > 0 ? name[i - 1] : NULL;
     }
     MUST(gang_sched_set_queues(h.s, many, MOST, &error));
-    ck_assert_int_eq(gang_sched_set_queues(h.s, many, MOST + 1, &error), GANG_ELIMIT);
-    ck_assert_str_eq(error.path, "queues[64].preempt_class");
+    EXPECT_ERROR(gang_sched_set_queues(h.s, many, MOST + 1, &error), GANG_ELIMIT, &error,
+                 "queues[64].preempt_class", NULL);
     gang_job_id low = start("q62", 4, 0), high = start("q63", 4, 0);
     ck_assert_int_eq(host_tasks(&h, high), 4);
     waits(low);

@@ -77,7 +77,7 @@ START_TEST(reservations_are_placed_after_the_last_row_of_a_node)
     gang_job_id a = put(8, 20, NULL), b = put(8, 10, NULL);
     test_assert(runs(a) && row_of(b) > 0);
     struct gang_reservation_spec *spec = host_whole("r", 2, 20, 10);
-    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
+    EXPECT_RESULT(refused(spec, &when, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(when, 30 * SECOND); /* a, b, a again */
     spec->start_ns = -1;
     gang_reservation_id id = reserve(spec);
@@ -246,14 +246,13 @@ START_TEST(a_reservation_admits_its_users_and_queues_only)
     (void)reserve(spec);
     struct gang_job_spec *job = spec_of(4, 50, "demo");
     job->user = "eve";
-    ck_assert_int_eq(gang_job_submit(h.s, job, &id, &error), GANG_EPERM);
-    ck_assert_str_eq(error.path, "reservation");
+    EXPECT_ERROR(gang_job_submit(h.s, job, &id, &error), GANG_EPERM, &error, "reservation", NULL);
     job->user = "bob";
     job->queue = "other";
-    ck_assert_int_eq(gang_job_submit(h.s, job, &id, &error), GANG_EPERM);
+    EXPECT_RESULT(gang_job_submit(h.s, job, &id, &error), GANG_EPERM, &error);
     job->queue = "q";
     job->reservation = "demos";
-    ck_assert_int_eq(gang_job_submit(h.s, job, &id, &error), GANG_ENOENT);
+    EXPECT_RESULT(gang_job_submit(h.s, job, &id, &error), GANG_ENOENT, &error);
     ck_assert_str_eq(error.text, "there is no reservation \"demos\"");
     job->reservation = "demo";
     MUST(gang_job_submit(h.s, job, &id, &error));
@@ -410,13 +409,13 @@ START_TEST(a_reservation_with_a_window_finds_its_time)
     MUST(gang_reservation_add(h.s, spec, &id, &when, &error));
     ck_assert_int_eq(when, 0);
     spec = host_whole("never", 3, -1, 50);
-    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENEVER);
+    EXPECT_RESULT(refused(spec, &when, &error), GANG_ENEVER, &error);
     spec = host_whole("short", 2, -1, 50);
     spec->deadline_ns = 180 * SECOND;
-    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
+    EXPECT_RESULT(refused(spec, &when, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(when, 150 * SECOND);
     spec = host_whole("fixed", 1, 20, 50);
-    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
+    EXPECT_RESULT(refused(spec, &when, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(when, 50 * SECOND);
     host_close(&h);
 }
@@ -481,13 +480,12 @@ START_TEST(no_job_starts_on_nodes_in_maintenance)
     spec.start_ns = 50 * SECOND;
     spec.duration_ns = 50 * SECOND;
     spec.flags = GANG_RESERVATION_MAINTENANCE;
-    ck_assert_int_eq(refused(&spec, NULL, &error), GANG_ENOENT);
-    ck_assert_str_eq(error.path, "stages[0].nodes[1]");
+    EXPECT_ERROR(refused(&spec, NULL, &error), GANG_ENOENT, &error, "stages[0].nodes[1]", NULL);
     stage.node_count = 1;
     gang_reservation_id m = reserve(&spec);
     gang_job_id all = put(8, 51, NULL), half = put(4, 51, NULL);
     test_assert(!runs(all) && runs(half));
-    ck_assert_int_eq(gang_job_submit(h.s, spec_of(1, 1, "repair"), &id, &error), GANG_EPERM);
+    EXPECT_RESULT(gang_job_submit(h.s, spec_of(1, 1, "repair"), &id, &error), GANG_EPERM, &error);
     MUST(gang_report_node_lost(h.s,
                                host_node(&h, 1))); /* it is switched off: no job depends on it */
     run_until(60);
@@ -504,7 +502,7 @@ START_TEST(running_jobs_block_a_reservation_unless_it_ignores_jobs)
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     gang_job_id job = put(3, 0, NULL);
     struct gang_reservation_spec *spec = host_whole("demo", 1, 10, 50);
-    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENEVER);
+    EXPECT_RESULT(refused(spec, &when, &error), GANG_ENEVER, &error);
     spec->flags = GANG_RESERVATION_IGNORE_JOBS;
     gang_reservation_id id = reserve(spec);
     run_until(10);
@@ -526,12 +524,12 @@ START_TEST(other_reservations_block_unless_overlap_is_allowed)
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     (void)reserve(host_whole("first", 1, 10, 50));
     struct gang_reservation_spec *spec = host_whole("second", 1, 20, 50);
-    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
+    EXPECT_RESULT(refused(spec, &when, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(when, 60 * SECOND);
     spec->flags = GANG_RESERVATION_OVERLAP;
     (void)reserve(spec);
-    ck_assert_int_eq(refused(host_whole("first", 1, 100, 1), &when, &error), GANG_EEXIST);
-    ck_assert_str_eq(error.path, "name");
+    EXPECT_ERROR(refused(host_whole("first", 1, 100, 1), &when, &error), GANG_EEXIST, &error,
+                 "name", NULL);
     host_close(&h);
 }
 END_TEST
@@ -580,9 +578,8 @@ START_TEST(a_change_that_does_not_fit_changes_nothing)
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 1, 100, 50));
     (void)reserve(host_whole("other", 1, 100, 50));
-    ck_assert_int_eq(
-        gang_reservation_change(h.s, id, host_whole("demo", 2, 100, 50), &when, &error),
-        GANG_ENOFIT);
+    EXPECT_RESULT(gang_reservation_change(h.s, id, host_whole("demo", 2, 100, 50), &when, &error),
+                  GANG_ENOFIT, &error);
     ck_assert_int_eq(when, 150 * SECOND);
     host_check(&h);
     ck_assert_int_eq(info_of(id).nodes, 1);
@@ -701,8 +698,7 @@ START_TEST(a_user_reserves_at_most_the_user_limit)
     (void)reserve(spec);
     spec = gpus("b", 2, 10, 10);
     spec->owner = "ann";
-    ck_assert_int_eq(refused(spec, &when, &error), GANG_ELIMIT);
-    ck_assert_str_eq(error.path, "owner");
+    EXPECT_ERROR(refused(spec, &when, &error), GANG_ELIMIT, &error, "owner", NULL);
     spec->owner = "bob";
     (void)reserve(spec);
     MUST(gang_reservation_set_limit(h.s, "ann", NULL, &error));
@@ -880,11 +876,9 @@ START_TEST(a_reservation_may_cover_whole_domains)
     MUST(gang_reservation_add(h.s, &spec, &id, &when, &error));
     ck_assert_int_eq(info_of(id).nodes, 2);
     stage.domain = "r2";
-    ck_assert_int_eq(refused(&spec, NULL, &error), GANG_ENOENT);
-    ck_assert_str_eq(error.path, "stages[0].domain");
+    EXPECT_ERROR(refused(&spec, NULL, &error), GANG_ENOENT, &error, "stages[0].domain", NULL);
     stage.level = "row";
-    ck_assert_int_eq(refused(&spec, NULL, &error), GANG_ENOENT);
-    ck_assert_str_eq(error.path, "stages[0].level");
+    EXPECT_ERROR(refused(&spec, NULL, &error), GANG_ENOENT, &error, "stages[0].level", NULL);
     host_close(&h);
 }
 END_TEST
@@ -1022,7 +1016,7 @@ START_TEST(a_gang_in_one_domain_is_reserved)
     spec->name = "c";
     spec->start_ns = 5 * SECOND;
     struct gang_error error = GANG_ERROR_INIT;
-    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
+    EXPECT_RESULT(refused(spec, &when, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(when, 20 * SECOND);
     host_close(&h);
 }
@@ -1121,7 +1115,7 @@ START_TEST(a_window_is_over_when_the_next_one_begins)
     spec.start_ns = 400 * SECOND;
     struct gang_reservation_spec *block = host_whole("later", 1, 400, 200);
     reserve(block);
-    ck_assert_int_eq(refused(&spec, &when_ns, &error), GANG_ENOFIT);
+    EXPECT_RESULT(refused(&spec, &when_ns, &error), GANG_ENOFIT, &error);
     host_close(&h);
 }
 END_TEST
@@ -1138,8 +1132,7 @@ START_TEST(a_wrong_specification_is_refused_with_its_path)
         struct gang_group_spec *group = (struct gang_group_spec *)(uintptr_t)stage->groups; \
         (void)group;                                                                        \
         set;                                                                                \
-        ck_assert_int_eq(refused(w, NULL, &error), result);                                 \
-        ck_assert_str_eq(error.path, where);                                                \
+        EXPECT_ERROR(refused(w, NULL, &error), result, &error, where, NULL);                \
     } while (0)
     WRONG(w->name = "", GANG_EINVAL, "name");
     WRONG(w->duration_ns = 0, GANG_ERANGE, "stages[0].duration_ns");
@@ -1166,7 +1159,7 @@ START_TEST(a_wrong_specification_is_refused_with_its_path)
 #undef WRONG
     struct gang_reservation_spec *spec = host_whole("x", 1, 0, 1);
     spec->size = 8;
-    ck_assert_int_eq(refused(spec, NULL, &error), GANG_EINVAL);
+    EXPECT_RESULT(refused(spec, NULL, &error), GANG_EINVAL, &error);
     h.during = call_back;
     (void)put(1, 1, NULL);
     h.during = NULL;

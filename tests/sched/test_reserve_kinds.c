@@ -168,7 +168,8 @@ START_TEST(a_kind_may_be_reserved_while_members_use_it)
     gang_reservation_id id = reserve(reservation("plain", with_fpgas(1, 0), 0));
     gang_job_id member = job(with_fpgas(1, 3), 50, "plain");
     ck_assert(runs(member));
-    ck_assert_int_eq(refused(reservation("r", with_fpgas(3, 2), 0), &when, &error), GANG_ENOFIT);
+    EXPECT_RESULT(refused(reservation("r", with_fpgas(3, 2), 0), &when, &error), GANG_ENOFIT,
+                  &error);
     ck_assert_int_eq(when, 50 * SECOND);
     reserve(reservation("r", with_fpgas(3, 2), 50));
     host_run(&h, SECOND);
@@ -190,13 +191,15 @@ START_TEST(a_reservation_waits_for_amounts)
     int64_t when;
     struct gang_error error = GANG_ERROR_INIT;
     ck_assert(runs(job(with_fpgas(2, 3), 60, NULL)));
-    ck_assert_int_eq(refused(reservation("r", with_fpgas(1, 2), 10), &when, &error), GANG_ENOFIT);
+    EXPECT_RESULT(refused(reservation("r", with_fpgas(1, 2), 10), &when, &error), GANG_ENOFIT,
+                  &error);
     ck_assert_int_eq(when, 60 * SECOND);
     struct gang_reservation_spec *later = reservation("r", with_fpgas(1, 2), 10);
     later->start_ns = -1;
     gang_reservation_id id = reserve(later);
     ck_assert_int_eq(info_of(id).start_ns, 60 * SECOND);
-    ck_assert_int_eq(refused(reservation("s", with_fpgas(1, 5), 10), &when, &error), GANG_ENEVER);
+    EXPECT_RESULT(refused(reservation("s", with_fpgas(1, 5), 10), &when, &error), GANG_ENEVER,
+                  &error);
 }
 END_TEST
 
@@ -222,8 +225,8 @@ START_TEST(what_lies_on_no_node_is_refused)
     int64_t when;
     g.amounts = &seat;
     g.amount_count = 1;
-    ck_assert_int_eq(refused(reservation("r", g, 0), &when, &error), GANG_ENOTSUP);
-    ck_assert_str_eq(error.path, "stages[0].groups[0].amounts");
+    EXPECT_ERROR(refused(reservation("r", g, 0), &when, &error), GANG_ENOTSUP, &error,
+                 "stages[0].groups[0].amounts", NULL);
 }
 END_TEST
 
@@ -249,7 +252,7 @@ START_TEST(more_than_sixteen_kinds_are_refused)
     }
     stage->groups = group;
     stage->group_count = 9;
-    ck_assert_int_eq(refused(spec, &when, &error), GANG_ELIMIT);
+    EXPECT_RESULT(refused(spec, &when, &error), GANG_ELIMIT, &error);
 }
 END_TEST
 
@@ -300,10 +303,10 @@ START_TEST(more_instances_than_there_are_never_fit)
 {
     struct gang_error error = GANG_ERROR_INIT;
     int64_t when;
-    ck_assert_int_eq(refused(reservation("r", with_profile(8, "1g"), 0), &when, &error),
-                     GANG_ENEVER);
-    ck_assert_int_eq(refused(reservation("r", with_profile(3, "3g"), 0), &when, &error),
-                     GANG_ENEVER);
+    EXPECT_RESULT(refused(reservation("r", with_profile(8, "1g"), 0), &when, &error), GANG_ENEVER,
+                  &error);
+    EXPECT_RESULT(refused(reservation("r", with_profile(3, "3g"), 0), &when, &error), GANG_ENEVER,
+                  &error);
     reserve(reservation("r", with_profile(7, "1g"), 0));
 }
 END_TEST

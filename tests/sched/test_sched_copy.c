@@ -35,7 +35,7 @@ static void close_copy(struct host *h)
 {
     struct gang_error error = GANG_ERROR_INIT;
     host_check(h);
-    ck_assert_int_eq(gang_cluster_check(h->stage.c, &error), GANG_OK);
+    EXPECT_RESULT(gang_cluster_check(h->stage.c, &error), GANG_OK, &error);
     gang_sched_free(h->s);
     gang_cluster_free(h->stage.c);
 }

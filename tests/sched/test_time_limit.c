@@ -151,13 +151,11 @@ START_TEST(wrong_times_are_refused)
     open_queue(&q, false);
     struct gang_job_spec *job = host_spec("q", 1, 1, 0);
     job->begin_ns = -1;
-    ck_assert_int_eq(gang_job_submit(h.s, job, &id, &error), GANG_ERANGE);
-    ck_assert_str_eq(error.path, "begin_ns");
+    EXPECT_ERROR(gang_job_submit(h.s, job, &id, &error), GANG_ERANGE, &error, "begin_ns", NULL);
     job->begin_ns = 10 * SECOND;
     job->time_limit_ns = 10 * SECOND;
     job->deadline_ns = 20 * SECOND - 1;
-    ck_assert_int_eq(gang_job_submit(h.s, job, &id, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "deadline_ns");
+    EXPECT_ERROR(gang_job_submit(h.s, job, &id, &error), GANG_EINVAL, &error, "deadline_ns", NULL);
     job->deadline_ns = 20 * SECOND;
     MUST(gang_job_submit(h.s, job, &id, &error));
     host_close(&h);

@@ -144,8 +144,8 @@ static inline void sim_end_fork(gang_sim *fork)
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_cluster *c = gang_sim_cluster(fork);
-    ck_assert_int_eq(gang_sched_check(gang_sim_sched(fork), &error), GANG_OK);
-    ck_assert_int_eq(gang_cluster_check(c, &error), GANG_OK);
+    EXPECT_RESULT(gang_sched_check(gang_sim_sched(fork), &error), GANG_OK, &error);
+    EXPECT_RESULT(gang_cluster_check(c, &error), GANG_OK, &error);
     gang_sim_free(fork);
     gang_cluster_free(c);
 }

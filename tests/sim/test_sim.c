@@ -711,17 +711,17 @@ START_TEST(wrong_options_are_named)
     struct gang_error error = GANG_ERROR_INIT;
     gang_sim *sim;
     s.opts.tick_ns = -1;
-    ck_assert_int_eq(gang_sim_new(s.stage.c, &s.opts, NULL, NULL, &sim, &error), GANG_ERANGE);
-    ck_assert_str_eq(error.path, "tick_ns");
+    EXPECT_ERROR(gang_sim_new(s.stage.c, &s.opts, NULL, NULL, &sim, &error), GANG_ERANGE, &error,
+                 "tick_ns", NULL);
     ck_assert_ptr_null(sim);
     s.opts.tick_ns = 0;
     s.opts.default_queue = "no";
-    ck_assert_int_eq(gang_sim_new(s.stage.c, &s.opts, NULL, NULL, &sim, &error), GANG_ENOENT);
-    ck_assert_str_eq(error.path, "default_queue");
+    EXPECT_ERROR(gang_sim_new(s.stage.c, &s.opts, NULL, NULL, &sim, &error), GANG_ENOENT, &error,
+                 "default_queue", NULL);
     s.opts.default_queue = NULL;
     s.opts.size = 1;
-    ck_assert_int_eq(gang_sim_new(s.stage.c, &s.opts, NULL, NULL, &sim, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_sim_new(NULL, NULL, NULL, NULL, &sim, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_sim_new(s.stage.c, &s.opts, NULL, NULL, &sim, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_sim_new(NULL, NULL, NULL, NULL, &sim, &error), GANG_EINVAL, &error);
 }
 END_TEST
 
@@ -737,8 +737,8 @@ START_TEST(a_queue_that_is_not_there_refuses_the_trace_whole)
     sim_job_of(&s, "a", 0, 1, 1, 1, 0, NULL);
     sim_make(&s, NULL);
     sim_job_of(&s, "c", 0, 1, 1, 1, 0, NULL);
-    ck_assert_int_eq(gang_sim_add_trace(s.sim, s.trace, 0, &error), GANG_ENOENT);
-    ck_assert_str_eq(error.path, "jobs[1].queue");
+    EXPECT_ERROR(gang_sim_add_trace(s.sim, s.trace, 0, &error), GANG_ENOENT, &error,
+                 "jobs[1].queue", NULL);
     MUST(gang_sim_get_info(s.sim, &info));
     ck_assert_int_eq(info.jobs, 1);
     sim_run(&s, -1);

@@ -133,7 +133,7 @@ static void refused(const struct gang_sim_ops *ops, gang_result r, const char *p
     gang_cluster *c = (gang_cluster *)&s;
     gang_sim *fork = (gang_sim *)&s;
     long live = s.stage.mem.live;
-    ck_assert_int_eq(gang_sim_fork(s.sim, ops, NULL, &c, &fork, &error), r);
+    EXPECT_RESULT(gang_sim_fork(s.sim, ops, NULL, &c, &fork, &error), r, &error);
     ck_assert_ptr_null(c);
     ck_assert_ptr_null(fork);
     ck_assert_str_eq(error.path, path);

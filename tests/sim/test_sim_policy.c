@@ -111,16 +111,16 @@ START_TEST(options_out_of_range_are_refused_by_name)
     struct gang_error error = GANG_ERROR_INIT;
     gang_sim *sim;
     s.opts.place = 2;
-    ck_assert_int_eq(gang_sim_new(s.stage.c, &s.opts, NULL, NULL, &sim, &error), GANG_ERANGE);
-    ck_assert_str_eq(error.path, "place");
+    EXPECT_ERROR(gang_sim_new(s.stage.c, &s.opts, NULL, NULL, &sim, &error), GANG_ERANGE, &error,
+                 "place", NULL);
     s.opts.place = 0;
     s.opts.reserved0 = 1;
-    ck_assert_int_eq(gang_sim_new(s.stage.c, &s.opts, NULL, NULL, &sim, &error), GANG_ERANGE);
-    ck_assert_str_eq(error.path, "reserved0");
+    EXPECT_ERROR(gang_sim_new(s.stage.c, &s.opts, NULL, NULL, &sim, &error), GANG_ERANGE, &error,
+                 "reserved0", NULL);
     s.opts.reserved0 = 0;
     s.opts.policy = GANG_SIM_POLICY_LAS_STARTED + 1;
-    ck_assert_int_eq(gang_sim_new(s.stage.c, &s.opts, NULL, NULL, &sim, &error), GANG_ERANGE);
-    ck_assert_str_eq(error.path, "policy");
+    EXPECT_ERROR(gang_sim_new(s.stage.c, &s.opts, NULL, NULL, &sim, &error), GANG_ERANGE, &error,
+                 "policy", NULL);
     ck_assert_ptr_null(sim);
 }
 END_TEST

@@ -474,8 +474,8 @@ static void refused(gang_result want, const char *path, const int64_t *run_ns, s
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_sim_info info = GANG_SIM_INFO_INIT;
     size_t index = 7;
-    ck_assert_int_eq(gang_sim_submit_groups(s.sim, &job, run_ns, count, &index, &error), want);
-    ck_assert_str_eq(error.path, path);
+    EXPECT_ERROR(gang_sim_submit_groups(s.sim, &job, run_ns, count, &index, &error), want, &error,
+                 path, NULL);
     ck_assert_uint_eq(index, SIZE_MAX);
     MUST(gang_sim_get_info(s.sim, &info));
     ck_assert_int_eq(info.jobs, 0);

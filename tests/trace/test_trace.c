@@ -146,10 +146,10 @@ START_TEST(names_are_unique_and_a_job_without_one_has_its_position)
     job.name = "3";
     MUST(gang_trace_add(trace, &job, NULL)); /* at position 2 */
     job.name = NULL;
-    ck_assert_int_eq(gang_trace_add(trace, &job, &error), GANG_EEXIST); /* position 3 */
+    EXPECT_RESULT(gang_trace_add(trace, &job, &error), GANG_EEXIST, &error); /* position 3 */
     ck_assert_str_eq(error.path, "name");
     job.name = "0";
-    ck_assert_int_eq(gang_trace_add(trace, &job, &error), GANG_EEXIST);
+    EXPECT_RESULT(gang_trace_add(trace, &job, &error), GANG_EEXIST, &error);
     ck_assert_uint_eq(gang_trace_count(trace), 3);
     ck_assert_int_eq(gang_trace_find(NULL, "0", &index), GANG_EINVAL);
     ck_assert_int_eq(gang_trace_find(trace, NULL, &index), GANG_EINVAL);

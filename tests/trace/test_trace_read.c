@@ -393,11 +393,12 @@ START_TEST(a_nul_byte_is_refused)
     struct gang_error error = GANG_ERROR_INIT;
     gang_trace *trace;
     static const char table[] = "job,submit_s,run_s\na\0b,0,1\n";
-    ck_assert_int_eq(gang_trace_read(table, sizeof(table) - 1, NULL, &trace, &error), GANG_EPARSE);
+    EXPECT_RESULT(gang_trace_read(table, sizeof(table) - 1, NULL, &trace, &error), GANG_EPARSE,
+                  &error);
     ck_assert_int_eq(error.column, 2);
     static const char quoted[] = "job,submit_s,run_s\n\"a\0b\",0,1\n";
-    ck_assert_int_eq(gang_trace_read(quoted, sizeof(quoted) - 1, NULL, &trace, &error),
-                     GANG_EINVAL);
+    EXPECT_RESULT(gang_trace_read(quoted, sizeof(quoted) - 1, NULL, &trace, &error), GANG_EINVAL,
+                  &error);
 }
 END_TEST
 
@@ -429,7 +430,8 @@ START_TEST(lenient_passes_over_rows_that_cannot_be_used)
     gang_trace_free(trace);
 
     static const char broken[] = "job_id,submit,run,procs\n1,0,1\n";
-    ck_assert_int_eq(gang_trace_read(broken, strlen(broken), &opts, &trace, &error), GANG_EPARSE);
+    EXPECT_RESULT(gang_trace_read(broken, strlen(broken), &opts, &trace, &error), GANG_EPARSE,
+                  &error);
 }
 END_TEST
 
@@ -470,13 +472,13 @@ START_TEST(options_are_checked)
                 GANG_ERANGE,
                 "batsim_flops"}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        ck_assert_int_eq(gang_trace_read("x", 1, &bad[i].opts, &trace, &error), bad[i].result);
-        ck_assert_str_eq(error.path, bad[i].path);
+        EXPECT_ERROR(gang_trace_read("x", 1, &bad[i].opts, &trace, &error), bad[i].result, &error,
+                     bad[i].path, NULL);
     }
-    ck_assert_int_eq(gang_trace_read(NULL, 1, NULL, &trace, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_trace_read("x", 1, NULL, NULL, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_trace_read_file(NULL, NULL, &trace, &error), GANG_EINVAL);
-    ck_assert_int_eq(gang_trace_read_file("/nowhere/at/all", NULL, &trace, &error), GANG_EIO);
+    EXPECT_RESULT(gang_trace_read(NULL, 1, NULL, &trace, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_trace_read("x", 1, NULL, NULL, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_trace_read_file(NULL, NULL, &trace, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_trace_read_file("/nowhere/at/all", NULL, &trace, &error), GANG_EIO, &error);
     ck_assert_ptr_null(trace);
 }
 END_TEST

@@ -142,8 +142,8 @@ START_TEST(swf_is_written_with_all_its_fields)
     gang_trace *trace = read_text(text_swf, sizeof(text_swf) - 1, GANG_TRACE_SWF);
     struct trace_output out = {NULL, 0, 0};
     struct gang_error error = GANG_ERROR_INIT;
-    ck_assert_int_eq(gang_trace_write(trace, GANG_TRACE_SWF, trace_append, &out, &error),
-                     GANG_ENOTSUP);
+    EXPECT_RESULT(gang_trace_write(trace, GANG_TRACE_SWF, trace_append, &out, &error), GANG_ENOTSUP,
+                  &error);
     ck_assert_str_eq(error.path, "jobs[1].run_ns"); /* half a second */
     ck_assert_uint_eq(out.length, 0);
     gang_trace_free(trace);
@@ -215,9 +215,8 @@ START_TEST(a_job_the_format_cannot_express_is_refused)
              "mem_mib,gpus,gpu_milli,gpu_models,start_s,end\n%s\n",
              cannot[_i].row);
     gang_trace *trace = read_text(text, strlen(text), GANG_TRACE_CSV);
-    ck_assert_int_eq(gang_trace_write(trace, cannot[_i].format, trace_append, &out, &error),
-                     GANG_ENOTSUP);
-    ck_assert_str_eq(error.path, cannot[_i].path);
+    EXPECT_ERROR(gang_trace_write(trace, cannot[_i].format, trace_append, &out, &error),
+                 GANG_ENOTSUP, &error, cannot[_i].path, NULL);
     gang_trace_free(trace);
     free(out.bytes);
 }
@@ -230,9 +229,8 @@ START_TEST(a_bar_in_the_name_of_a_model_needs_json)
     struct trace_output out = {NULL, 0, 0};
     struct gang_error error = GANG_ERROR_INIT;
     gang_trace *trace = read_text(text, sizeof(text) - 1, GANG_TRACE_DETECT);
-    ck_assert_int_eq(gang_trace_write(trace, GANG_TRACE_CSV, trace_append, &out, &error),
-                     GANG_ENOTSUP);
-    ck_assert_str_eq(error.path, "jobs[0].gpu_models");
+    EXPECT_ERROR(gang_trace_write(trace, GANG_TRACE_CSV, trace_append, &out, &error), GANG_ENOTSUP,
+                 &error, "jobs[0].gpu_models", NULL);
     check_round(trace, GANG_TRACE_JSONL);
     gang_trace_free(trace);
     free(out.bytes);
