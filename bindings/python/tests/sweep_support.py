@@ -60,7 +60,8 @@ def fail_at(x):
 
 def sleeps(log, seed):
     note(log, "begin", seed, os.getpid())
-    time.sleep(3)
+    time.sleep(600)
+    note(log, "end", seed, os.getpid())
 
 
 def main():

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gantt charts of many jobs: fast, and equal to the picture of single boxes."""
-
-import time
+"""Gantt charts of many jobs: one image, equal to the picture of single boxes."""
 
 import numpy
 import pytest
@@ -16,19 +14,31 @@ def pixels_of(figure):
     return numpy.asarray(figure.canvas.buffer_rgba())[:, :, :3].astype(int)
 
 
-def test_a_hundred_thousand_jobs_are_drawn_within_two_seconds():
+def test_a_hundred_thousand_jobs_are_one_image():
+    """What matplotlib draws does not grow with the number of jobs."""
     jobs = gs.Trace.from_text(
         "job,submit_s,run_s,tasks,cpu\n"
         + "".join("j%d,%d,900,%d,1\n" % (i, i, 1 + i % 4) for i in range(100000))
     )
     result = gs.simulate(gs.Cluster.uniform(60, gpus=0), jobs)
+    axes = result.gantt(color="user")
+    axes.figure.canvas.draw()
+    drawn = len(axes.images), len(axes.collections), len(axes.patches), len(axes.lines)
+    rows, columns = axes.images[0].get_array().shape[:2]
     pyplot.close("all")
-    pyplot.figure().canvas.draw()  # load everything once
-    begin = time.process_time()
-    result.gantt(color="user").figure.canvas.draw()
-    took = time.process_time() - begin
+    assert len(result.allocations) >= 100000 and drawn == (1, 0, 0, 0), drawn
+    assert (columns, rows) == plots.PIXELS
+
+
+@pytest.mark.parametrize("most, drawn", [(300, (0, 1)), (299, (1, 0))])
+def test_the_number_of_boxes_decides_between_boxes_and_an_image(monkeypatch, most, drawn):
+    jobs = gs.Trace([{"submit_s": i, "run_s": 900, "gpus": 1} for i in range(300)])
+    result = gs.simulate(gs.Cluster.uniform(50), jobs)
+    monkeypatch.setattr(plots, "MOST_BOXES", most)
+    axes = result.gantt(color="user")
+    found = len(axes.images), len(axes.collections)
     pyplot.close("all")
-    assert len(result.allocations) >= 100000 and took < 2.0, took
+    assert found == drawn
 
 
 def test_an_image_shows_the_same_as_boxes(monkeypatch):

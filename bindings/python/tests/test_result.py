@@ -10,7 +10,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 
 import numpy
 import pytest
@@ -180,18 +179,6 @@ def test_pictures_are_drawn(result, tmp_path):
     with pytest.raises(gs.InvalidArgument):
         result.gantt(color="taste")
     assert "<table" in result._repr_html_()
-
-
-def test_a_large_gantt_is_drawn_soon():
-    from matplotlib import pyplot
-
-    jobs = gs.Trace([{"submit_s": i, "run_s": 900, "gpus": 1 + i % 4} for i in range(20000)])
-    result = gs.simulate(gs.Cluster.uniform(400), jobs)
-    begin = time.process_time()
-    result.gantt(color="user").figure.canvas.draw()
-    took = time.process_time() - begin
-    pyplot.close("all")
-    assert took < 2.0, took
 
 
 def test_cores_get_lanes_of_their_own():

@@ -68,10 +68,10 @@ def test_ctrl_c_ends_a_sweep_on_processes_and_begins_nothing_more(tmp_path):
     with subprocess.Popen([sys.executable, "-c", code, str(log)], **options) as process:
         wait_for(lambda: len(calls(log)) == 2, 30, process)
         time.sleep(0.2)
-        began = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=30)
-        assert time.monotonic() - began < 2.5 and len(calls(log)) == 2
+        _, said = process.communicate(timeout=120)  # without the signal: ten minutes
+    # Both calls were cut off, and no other began.
+    assert [word for word, _, _ in calls(log)] == ["begin", "begin"]
     assert said.rstrip().endswith("KeyboardInterrupt") and "Process " not in said
 
 

@@ -3,16 +3,19 @@
 
 import _thread
 import gc
+import itertools
 import os
 import pickle
 import signal
 import threading
 import time
+import types
 
 import numpy
 import pytest
 
 import gangsched as gs
+from gangsched.sim import host, running
 from gangsched.sim.recipe import Recipe
 
 
@@ -655,11 +658,17 @@ def test_control_c_gives_the_partial_result_of_simulate(cluster):
     assert result.interrupted and 0 < result.info.ended < 1000 and "interrupted" in repr(result)
 
 
-def test_a_run_is_bounded_in_real_time(cluster):
+def test_a_run_is_bounded_in_real_time(cluster, monkeypatch):
+    """The clock of this test goes on by a second whenever the package reads it."""
+    readings = itertools.count(1000)
+    clock = types.SimpleNamespace(monotonic=lambda: float(next(readings)))
+    monkeypatch.setattr(host, "time", clock)
+    monkeypatch.setattr(running, "time", clock)
     with gs.Simulation(cluster, long_trace()) as simulation:
-        begin = time.monotonic()
-        info = simulation.run(seconds=0.1)
-        assert info.stop_reason == "seconds" and time.monotonic() - begin < 2.0
+        info = simulation.run(seconds=5)
+        assert info.stop_reason == "seconds" and next(readings) == 1006  # begun at 1000
+        # The run stops at the end of the instant of the fifth check.
+        assert 0 <= info.events - 5 * running.EVENTS_PER_CHECK < 10
         with pytest.raises(gs.InvalidArgument):
             simulation.run(events=0)
 
