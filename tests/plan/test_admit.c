@@ -3,6 +3,7 @@
  * and what a request may be, by hand. test_admit_random.c compares with a naive calendar. */
 #include "plan/admit/admit.h"
 
+#include "plan/audit.h"
 #include "support.h"
 
 enum { NODES = 8, GPUS = 8, UNITS = 100 };
@@ -333,7 +334,7 @@ START_TEST(named_nodes_are_taken_whole)
     ck_assert(d.got.piece[0].whole && d.got.piece[0].place_count == 2);
     ck_assert(d.got.place[0].node == 2 && d.got.place[1].node == 5);
     int64_t booked[GANG__FREE_DIMS];
-    ck_assert_int_eq(gang__bookings_at(d.usage, 7, booked), 17);
+    ck_assert_int_eq(bookings_at(d.usage, 7, booked), 17);
     ck_assert(booked[GANG__FREE_GPU] == 16 && booked[GANG__FREE_NODES] == 2);
     /* A node more is too many GPUs, at the same time. */
     const uint32_t other[] = {0};
@@ -602,7 +603,7 @@ START_TEST(a_change_does_not_stand_in_its_own_way)
     ck_assert_int_eq(admit(&d, &request), GANG_ENEVER);
     expect_free(&d, 0, 10, 20); /* the old one is where it was */
     int64_t booked[GANG__FREE_DIMS];
-    ck_assert_int_eq(gang__bookings_at(d.usage, 0, booked), 10);
+    ck_assert_int_eq(bookings_at(d.usage, 0, booked), 10);
     ck_assert_int_eq(booked[GANG__FREE_POOL], 80);
     s.pool = 90;
     request.prefer = GANG__ADMIT_LATEST;
@@ -611,7 +612,7 @@ START_TEST(a_change_does_not_stand_in_its_own_way)
     ck_assert_uint_eq(old.count, 0);
     expect_free(&d, 0, 2, 100);
     expect_free(&d, 2, 12, 10);
-    ck_assert_int_eq(gang__bookings_at(d.usage, 2, booked), 12);
+    ck_assert_int_eq(bookings_at(d.usage, 2, booked), 12);
     ck_assert_int_eq(booked[GANG__FREE_POOL], 90);
     gang__admitted_undo(d.t, &d.got);
     expect_free(&d, 0, 12, 100);
@@ -761,7 +762,7 @@ static gang_result try_without_memory(long at, int prefer, bool fits, bool *fail
     }
     gang__admitted_undo(d.t, &d.got);
     int64_t left[GANG__FREE_DIMS];
-    ck_assert_int_eq(gang__bookings_at(d.usage, INT64_MIN, left), GANG__NEVER);
+    ck_assert_int_eq(bookings_at(d.usage, INT64_MIN, left), GANG__NEVER);
     gang__timeline_free(d.t);
     gang__bookings_free(d.usage);
     gang__admitted_free(&d.got, &d.mem.mem);

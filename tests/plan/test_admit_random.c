@@ -4,6 +4,7 @@
 #include "plan/admit/admit.h"
 
 #include "chance.h"
+#include "plan/audit.h"
 #include "support.h"
 
 enum { NODES = 3, TAKEN = 200, BUSY = 30, END = 160, STAGES = 3, GROUPS = 2 };
@@ -370,9 +371,9 @@ static void look(struct world *w, struct state *s)
     for (int64_t at = 0; at < END; at++) {
         (void)gang__timeline_sum_at(w->t, at, s->sum[at]);
         for (uint32_t n = 0; n < w->nodes; n++)
-            (void)gang__timeline_node_at(w->t, n, at, s->node[at][n]);
+            (void)timeline_node_at(w->t, n, at, s->node[at][n]);
         if (w->usage)
-            (void)gang__bookings_at(w->usage, at, s->booked[at]);
+            (void)bookings_at(w->usage, at, s->booked[at]);
     }
 }
 
@@ -503,7 +504,7 @@ static void expect_accepted(struct world *w, const struct question *q)
     test_assert(!w->usage || is_within(w));
     for (int64_t at = 0; at < END && w->usage; at++) {
         int64_t amount[GANG__FREE_DIMS];
-        (void)gang__bookings_at(w->usage, at, amount);
+        (void)bookings_at(w->usage, at, amount);
         for (int k = 0; k < GANG__FREE_DIMS; k++)
             test_assert(amount[k] == booked_at(w, k, at));
     }

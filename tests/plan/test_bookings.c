@@ -4,6 +4,7 @@
 #include "plan/bookings/bookings.h"
 
 #include "chance.h"
+#include "plan/audit.h"
 #include "support.h"
 
 #define MINUTE ((int64_t)60 * 1000 * 1000 * 1000)
@@ -57,21 +58,21 @@ START_TEST(bookings_add_up_to_steps)
     struct fixture d;
     int64_t amount[GANG__FREE_DIMS];
     fixture_open(&d, GANG__NO_LIMIT, GANG__NO_LIMIT, 0);
-    ck_assert(gang__bookings_at(d.u, 0, amount) == GANG__NEVER && amount[GANG__FREE_POOL] == 0);
+    ck_assert(bookings_at(d.u, 0, amount) == GANG__NEVER && amount[GANG__FREE_POOL] == 0);
     book(&d, 10, 30, 5);
     uint32_t id = book(&d, 20, 40, 2);
-    ck_assert(gang__bookings_at(d.u, 9, amount) == 10 && amount[GANG__FREE_POOL] == 0);
-    ck_assert(gang__bookings_at(d.u, 20, amount) == 30 && amount[GANG__FREE_POOL] == 7);
-    ck_assert(gang__bookings_at(d.u, 30, amount) == 40 && amount[GANG__FREE_POOL] == 2);
+    ck_assert(bookings_at(d.u, 9, amount) == 10 && amount[GANG__FREE_POOL] == 0);
+    ck_assert(bookings_at(d.u, 20, amount) == 30 && amount[GANG__FREE_POOL] == 7);
+    ck_assert(bookings_at(d.u, 30, amount) == 40 && amount[GANG__FREE_POOL] == 2);
     gang__bookings_remove(d.u, id);
     ck_assert_uint_eq(book(&d, 30, 50, 2), id);
-    ck_assert(gang__bookings_at(d.u, 20, amount) == 30 && amount[GANG__FREE_POOL] == 5);
+    ck_assert(bookings_at(d.u, 20, amount) == 30 && amount[GANG__FREE_POOL] == 5);
     gang__bookings_set_aside(d.u, id, true);
-    ck_assert(gang__bookings_at(d.u, 30, amount) == GANG__NEVER && amount[GANG__FREE_POOL] == 0);
+    ck_assert(bookings_at(d.u, 30, amount) == GANG__NEVER && amount[GANG__FREE_POOL] == 0);
     gang__bookings_set_aside(d.u, id, false);
-    ck_assert(gang__bookings_at(d.u, 30, amount) == 50 && amount[GANG__FREE_POOL] == 2);
+    ck_assert(bookings_at(d.u, 30, amount) == 50 && amount[GANG__FREE_POOL] == 2);
     gang__bookings_remove(d.u, id);
-    ck_assert(gang__bookings_at(d.u, 30, amount) == GANG__NEVER && amount[GANG__FREE_POOL] == 0);
+    ck_assert(bookings_at(d.u, 30, amount) == GANG__NEVER && amount[GANG__FREE_POOL] == 0);
     ck_assert_uint_eq(book(&d, 1, 2, 1), id);
     fixture_close(&d);
 }
@@ -242,7 +243,7 @@ START_TEST(without_memory_nothing_is_booked)
         failed = r != GANG_OK;
         ck_assert(!failed || r == GANG_ENOMEM);
         if (u) {
-            (void)gang__bookings_at(u, 5, amount);
+            (void)bookings_at(u, 5, amount);
             ck_assert_int_eq(amount[0], booked);
         }
         gang__bookings_free(u);
@@ -273,13 +274,13 @@ START_TEST(a_copy_is_independent)
     gang__bookings_remove(d.u, first);
     struct gang__bookings *own = d.u;
     d.u = copy;
-    ck_assert_int_eq(gang__bookings_at(copy, 7, amount), 10);
+    ck_assert_int_eq(bookings_at(copy, 7, amount), 10);
     ck_assert_int_eq(amount[GANG__FREE_POOL], 7);
     ck_assert_uint_eq(book(&d, 0, 10, 1), gone); /* ids are given again in the same order */
     test_assert(fits(&d, 0, 10, 2) && !fits(&d, 0, 10, 3));
     gang__bookings_free(copy);
     d.u = own;
-    ck_assert_int_eq(gang__bookings_at(own, 7, amount), 30);
+    ck_assert_int_eq(bookings_at(own, 7, amount), 30);
     ck_assert_int_eq(amount[GANG__FREE_POOL], 4);
     fixture_close(&d);
 }

@@ -2,6 +2,7 @@
 /* Timelines: what fits when, by hand. Against a naive one: test_timeline_random.c. */
 #include "plan/timeline/timeline.h"
 
+#include "plan/audit.h"
 #include "support.h"
 
 enum { GPUS = 8 };
@@ -314,7 +315,7 @@ START_TEST(steps_follow_each_other_to_the_end_of_time)
         t = gang__timeline_sum_at(d->t, t, unused);
         ck_assert_int_eq(unused[GANG__FREE_GPU], all[i]);
         ck_assert_int_eq(n, at[i]);
-        n = gang__timeline_node_at(d->t, 0, n, unused);
+        n = timeline_node_at(d->t, 0, n, unused);
         ck_assert_int_eq(unused[GANG__FREE_GPU], first[i]);
     }
     ck_assert_int_eq(t, GANG__NEVER);

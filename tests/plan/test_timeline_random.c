@@ -4,6 +4,7 @@
 #include "plan/timeline/timeline.h"
 
 #include "chance.h"
+#include "plan/audit.h"
 #include "support.h"
 
 enum { NODES = 6, OCCUPATIONS = 40, HORIZON = 60, PLACES = 12, GROUPS = 3 };
@@ -261,7 +262,7 @@ static void compare_steps(struct world *w)
         test_assert(memcmp(is, must, sizeof(is)) == 0);
     }
     uint32_t n = w->first + (uint32_t)below(w->nodes - w->first);
-    until = gang__timeline_node_at(w->t, n, at, is);
+    until = timeline_node_at(w->t, n, at, is);
     for (int64_t t = at; t < until && t < 2 * HORIZON; t++) {
         (void)free_of(w, n, t, must);
         test_assert(memcmp(is, must, GANG__FREE_KINDS * sizeof(is[0])) == 0);

@@ -225,14 +225,3 @@ void gang__bookings_refresh(struct gang__bookings *u)
     reverse(u);
     u->stale = false;
 }
-
-int64_t gang__bookings_at(struct gang__bookings *u, int64_t at_ns, int64_t amount[GANG__FREE_DIMS])
-{
-    gang__bookings_refresh(u);
-    size_t n = gang__bookings_steps_until(u->step[0], u->step_count, at_ns);
-    for (int k = 0; k < GANG__FREE_DIMS; k++) {
-        gang__i128 a = n ? u->step[0][n - 1].amount[k] : 0;
-        amount[k] = a > INT64_MAX ? INT64_MAX : (int64_t)a;
-    }
-    return n < u->step_count ? u->step[0][n].at_ns : GANG__NEVER;
-}

@@ -79,10 +79,6 @@ void gang__bookings_remove(struct gang__bookings *u, uint32_t id);
  * not in its own way. */
 void gang__bookings_set_aside(struct gang__bookings *u, uint32_t id, bool aside);
 
-/* For audits in tests: the amount booked at an instant. Returns until when it stays so
- * (GANG__NEVER: for good). O(log B). */
-int64_t gang__bookings_at(struct gang__bookings *u, int64_t at_ns, int64_t amount[GANG__FREE_DIMS]);
-
 /* Would the pieces, all of them, keep within the limits if they started there?
  *   piece   they do not overlap in time
  *   excess  NULL, or what stands against it: the first instant, else the first window that is found

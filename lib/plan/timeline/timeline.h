@@ -247,12 +247,9 @@ int64_t gang__timeline_until_sum(const struct gang__timeline *t,
                                  const int64_t need[GANG__FREE_DIMS], int64_t start_ns);
 
 /* The free amounts at an instant; returns until when they stay so (GANG__NEVER: for good). From one
- * to the next, these are the steps of free capacity over time: O(log P) each in all; O(p) each of a
- * node. On a machine of one node an instant that has passed costs O(P).
- * gang__timeline_node_at() is for audits in tests. */
+ * to the next, these are the steps of free capacity over time: O(log P) each. On a machine of one
+ * node an instant that has passed costs O(P). */
 int64_t gang__timeline_sum_at(const struct gang__timeline *t, int64_t at_ns,
                               int64_t unused[GANG__FREE_DIMS]);
-int64_t gang__timeline_node_at(struct gang__timeline *t, uint32_t node, int64_t at_ns,
-                               int64_t unused[GANG__FREE_KINDS]);
 
 #endif

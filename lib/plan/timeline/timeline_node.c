@@ -189,21 +189,6 @@ bool gang__node_whole(struct gang__timeline *t, uint32_t node, int64_t start_ns,
     return gang__walk_is_whole(&w) && w.to_ns >= end_ns;
 }
 
-int64_t gang__timeline_node_at(struct gang__timeline *t, uint32_t node, int64_t at_ns,
-                               int64_t unused[GANG__FREE_KINDS])
-{
-    struct gang__walk w;
-    if (t->flat) {
-        int64_t all[GANG__FREE_DIMS], until_ns = gang__timeline_sum_at(t, at_ns, all);
-        memcpy(unused, all, GANG__FREE_KINDS * sizeof(*unused));
-        return until_ns;
-    }
-    gang__walk_begin(&w, t, node, at_ns);
-    for (int k = 0; k < GANG__FREE_KINDS; k++)
-        unused[k] = gang__walk_unused(&w, k);
-    return w.to_ns;
-}
-
 /* ---- what is free of all nodes now --------------------------------------------------------- */
 
 void gang__node_stale(struct gang__timeline *t, uint32_t node)
