@@ -2,6 +2,7 @@
 /* Announced jobs (gang_job_spec.announced): their tasks come one after the other. */
 #include "chance.h"
 #include "sched/forecast_host.h"
+#include "sched/leaf.h"
 
 static struct host h;
 
@@ -43,25 +44,6 @@ static int64_t missing(gang_job_id id)
     return host_job_info(&h, id).missing;
 }
 
-static struct gang_wait reason;
-static char reason_text[256];
-
-static int32_t note(const struct gang_wait *w, void *user)
-{
-    (void)user;
-    if (reason.reason == 0) {
-        reason = *w;
-        snprintf(reason_text, sizeof(reason_text), "%s", w->text);
-    }
-    return 0;
-}
-
-static void explain(gang_job_id id)
-{
-    memset(&reason, 0, sizeof(reason));
-    MUST(gang_job_explain(h.s, id, note, NULL));
-}
-
 static void ended(gang_job_id id, int32_t end)
 {
     ck_assert(!host_has(&h, id));
@@ -74,7 +56,7 @@ START_TEST(it_waits_until_all_tasks_have_come)
 {
     gang_job_id id = host_submit(&h, announced(4, 4));
     run(1);
-    explain(id);
+    leaf_explain(&h, id, 0);
     ck_assert_int_eq(reason.reason, GANG_WAIT_ANNOUNCED);
     ck_assert_int_eq(reason.category, GANG_WAIT_CATEGORY_HELD);
     ck_assert_int_eq(reason.requested, 4);
@@ -85,7 +67,7 @@ START_TEST(it_waits_until_all_tasks_have_come)
     come(id, 2);
     come(id, 1);
     run(1);
-    explain(id);
+    leaf_explain(&h, id, 0);
     ck_assert_int_eq(reason.used, 3);
     ck_assert_str_eq(reason_text, "it is announced: 1 of its 4 tasks is missing");
     ck_assert_int_eq(missing(id), 1);
@@ -145,11 +127,11 @@ START_TEST(a_hold_and_a_dependency_come_first)
     gang_job_id id = host_submit(&h, job);
     come(id, 2);
     run(1);
-    explain(id);
+    leaf_explain(&h, id, 0);
     ck_assert_int_eq(reason.reason, GANG_WAIT_HOLD);
     MUST(gang_job_release(h.s, id));
     run(1);
-    explain(id);
+    leaf_explain(&h, id, 0);
     ck_assert_int_eq(reason.reason, GANG_WAIT_AFTER);
     host_end_job(&h, first);
     ck_assert_int_eq(host_tasks(&h, id), 2);
@@ -235,7 +217,7 @@ START_TEST(each_group_has_the_tasks_that_came_of_it)
     gang_job_id id = host_submit(&h, &job), lacks = host_submit(&h, &job);
     MUST(gang_job_add_tasks(h.s, id, 0, 4));
     run(1);
-    explain(id);
+    leaf_explain(&h, id, 0);
     ck_assert_int_eq(reason.group, 1);
     MUST(gang_job_add_tasks(h.s, id, 0, -2));
     MUST(gang_job_add_tasks(h.s, id, 1, 1));
@@ -379,7 +361,7 @@ START_TEST(in_time_it_goes_on_with_those_that_came)
     gang_job_id id = host_submit(&h, job);
     come(id, 2);
     run(1);
-    explain(id);
+    leaf_explain(&h, id, 0);
     ck_assert_int_eq(reason.until_ns, h.now_ns + 10 * (int64_t)HOST_SECOND);
     run(9);
     ck_assert_int_eq(missing(id), 2);
@@ -406,10 +388,10 @@ START_TEST(too_few_in_time_end_it_or_make_it_back_off)
     run(0);
     run(10);
     ended(ends, GANG_END_UNSTARTED);
-    explain(waits);
+    leaf_explain(&h, waits, 0);
     ck_assert_int_eq(reason.reason, GANG_WAIT_BACK_OFF);
     run(5);
-    explain(waits);
+    leaf_explain(&h, waits, 0);
     ck_assert_int_eq(reason.reason, GANG_WAIT_ANNOUNCED);
     come(waits, 1);
     run(10);

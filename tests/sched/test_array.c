@@ -2,6 +2,7 @@
 /* Arrays: how many jobs of an array run at once (gang_job_spec.array_max_running). */
 #include "chance.h"
 #include "sched/forecast_host.h"
+#include "sched/leaf.h"
 
 static struct host h;
 
@@ -37,34 +38,21 @@ static int64_t running(const gang_job_id *id, int count)
     return tasks;
 }
 
-static struct gang_wait reason;
-
-static int32_t note(const struct gang_wait *w, void *text)
-{
-    if (reason.reason == 0) {
-        reason = *w;
-        snprintf(text, 200, "%s", w->text);
-    }
-    return 0;
-}
-
 START_TEST(so_many_run_at_once_and_the_end_of_one_starts_the_next)
 {
     gang_job_id job[4], other;
-    char text[200];
     for (int i = 0; i < 4; i++)
         job[i] = submit("a", "sweep", 2, 1);
     other = submit("a", NULL, 0, 1);
     host_run(&h, 0);
     ck_assert_int_eq(running(job, 4), 2);
     ck_assert_int_eq(host_tasks(&h, other), 1); /* it passes those that wait */
-    memset(&reason, 0, sizeof(reason));
-    MUST(gang_job_explain(h.s, job[2], note, text));
+    leaf_explain(&h, job[2], 0);
     ck_assert_int_eq(reason.reason, GANG_WAIT_ARRAY);
     ck_assert_int_eq(reason.category, GANG_WAIT_CATEGORY_NOT_NOW);
     ck_assert_int_eq(reason.used, 2);
     ck_assert_int_eq(reason.limit, 2);
-    ck_assert_str_eq(text, "array \"sweep\" lets 2 of its jobs run at a time, 2 do");
+    ck_assert_str_eq(reason_text, "array \"sweep\" lets 2 of its jobs run at a time, 2 do");
     host_end_job(&h, job[0]);
     ck_assert_int_eq(host_tasks(&h, job[2]), 1);
     ck_assert_int_eq(host_tasks(&h, job[3]), 0);

@@ -2,6 +2,7 @@
 /* Budgets: amounts times time, of queues and users (gang_queue_spec.budgets). */
 #include "chance.h"
 #include "sched/forecast_host.h"
+#include "sched/leaf.h"
 
 #define SECOND ((int64_t)HOST_SECOND)
 #define HOUR (3600 * SECOND)
@@ -16,11 +17,9 @@ static struct gang_budget gpu_hours(int64_t hours, int32_t exhausted)
 static struct gang_queue_spec queue_with(const char *name, const struct gang_budget *budgets,
                                          size_t count)
 {
-    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
-    q.name = name;
+    struct gang_queue_spec q = leaf_queue(name);
     q.budgets = budgets;
     q.budget_count = count;
-    q.within = q.reclaim = GANG_PREEMPT_NEVER;
     return q;
 }
 
@@ -33,31 +32,16 @@ static void open_with(const struct gang_queue_spec *q, size_t count)
 
 static gang_job_id submit(const char *queue, const char *user, int64_t gpus, int64_t hours)
 {
-    struct gang_job_spec *job = host_spec(queue, gpus, gpus, 0);
-    job->user = user;
+    struct gang_job_spec *job = leaf_job(queue, user, gpus, 0);
     job->time_limit_ns = hours * HOUR;
     return host_submit(&h, job);
-}
-
-static struct gang_wait reason;
-static char reason_text[256];
-
-static int32_t note(const struct gang_wait *w, void *user)
-{
-    (void)user;
-    if (w->reason == GANG_WAIT_BUDGET) {
-        reason = *w;
-        snprintf(reason_text, sizeof(reason_text), "%s", w->text);
-    }
-    return 0;
 }
 
 /* The job waits for a budget. */
 static void waits(gang_job_id id, int32_t category)
 {
-    memset(&reason, 0, sizeof(reason));
     ck_assert_int_eq(host_tasks(&h, id), 0);
-    MUST(gang_job_explain(h.s, id, note, NULL));
+    leaf_explain(&h, id, GANG_WAIT_BUDGET);
     ck_assert_int_eq(reason.reason, GANG_WAIT_BUDGET);
     ck_assert_int_eq(reason.category, category);
 }

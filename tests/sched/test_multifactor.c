@@ -5,6 +5,7 @@
 
 #include "chance.h"
 #include "sched/forecast_host.h"
+#include "sched/leaf.h"
 
 #define SECOND ((int64_t)HOST_SECOND)
 #define MINUTE (60 * SECOND)
@@ -14,10 +15,8 @@ static struct host h;
 
 static struct gang_queue_spec leaf(const char *name)
 {
-    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
-    q.name = name;
+    struct gang_queue_spec q = leaf_queue(name);
     q.order = GANG_ORDER_MULTIFACTOR;
-    q.within = q.reclaim = GANG_PREEMPT_NEVER;
     q.max_blocked_ns = -1;
     return q;
 }
@@ -34,9 +33,7 @@ static void open_with(int64_t half_life_ns, const struct gang_queue_spec *q, siz
 
 static gang_job_id submit(const char *queue, const char *user, int64_t gpus, int64_t priority)
 {
-    struct gang_job_spec *job = host_spec(queue, gpus, gpus, priority);
-    job->user = user;
-    return host_submit(&h, job);
+    return host_submit(&h, leaf_job(queue, user, gpus, priority));
 }
 
 static int64_t priority(gang_job_id id)

@@ -2,6 +2,7 @@
 /* Non-preemptible work above a guarantee (gang_queue_spec.nonpreemptible): where it starts, what
  * others lose by it, whom it preempts, and which of its demand counts. */
 #include "sched/gpu_queues.h"
+#include "sched/leaf.h"
 
 static struct host h;
 
@@ -48,21 +49,11 @@ static gang_job_id start(const char *name, int64_t tasks)
     return id;
 }
 
-static struct gang_wait reason;
-
-static int32_t note(const struct gang_wait *w, void *user)
-{
-    (void)user;
-    reason = reason.reason == 0 ? *w : reason;
-    return 0;
-}
-
 /* The job waits, first of all for this reason, because of this queue (NULL: of none). */
 static void waits(gang_job_id id, int32_t why, const char *because)
 {
-    memset(&reason, 0, sizeof(reason));
     ck_assert_int_eq(host_tasks(&h, id), 0);
-    MUST(gang_job_explain(h.s, id, note, NULL));
+    leaf_explain(&h, id, 0);
     ck_assert_int_eq(reason.reason, why);
     if (because)
         ck_assert_uint_eq(reason.queue, host_queue(&h, because).id);
