@@ -47,7 +47,7 @@ enum bench_rare { RARE_NONE, RARE_LABEL, RARE_MODEL };
 /* Where its tasks go beside each other; gangsched alone. */
 enum bench_where { WHERE_ANY, WHERE_RACK, WHERE_PREFER, WHERE_TOPOLOGY, WHERE_COUNT };
 
-/* A request: `tasks` tasks of one shape, all or nothing, and room to grow by `extra`. */
+/* A request: `tasks` tasks of one shape, all or nothing, that may grow by `extra`. */
 struct bench_request {
     enum bench_shape shape;
     enum bench_rare rare;

@@ -174,7 +174,7 @@ static int32_t on_start(const struct gang_event *event, void *user)
     return 0;
 }
 
-/* One queue, whose users share it evenly. */
+/* One queue, shared evenly by its users. */
 static void set_fair_queue(struct site *s)
 {
     struct gang_error error = GANG_ERROR_INIT;

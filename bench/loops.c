@@ -341,7 +341,7 @@ static inline int64_t decide(struct looper *l, int64_t start)
     if (placed) {
         keep(l, id, shape, 1);
         l->held_milli += bench_need[shape].gpu_milli;
-    } else if (l->live_count) { /* refused for want of room: make some, untimed */
+    } else if (l->live_count) { /* refused: too little is free; free some, untimed */
         struct live drawn = draw(l);
         give_back(l, drawn.id);
         l->held_milli -= bench_need[drawn.shape].gpu_milli;

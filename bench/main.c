@@ -33,7 +33,7 @@ static const char help[] =
     "  --filter REGEX  only results with a matching name (POSIX extended)\n"
     "  --list          print the names and measure nothing\n"
     "  --quick         few shapes, little time each: 20 seconds in all\n"
-    "  --seconds S     time for each loop (0.1 unless told; half of it again in batches)\n"
+    "  --seconds S     time for each loop (0.1 by default; half of it again in batches)\n"
     "  --nodes LIST    cluster sizes (1,128,1k,8k,100k,1M; k is 1000; 1: all threads on one node)\n"
     "  --threads LIST  numbers of threads (1,2)\n"
     "  --seed N        of the random numbers (1)\n"

@@ -70,7 +70,7 @@ static struct bench_request request_of(enum bench_shape shape, int64_t tasks)
     return (struct bench_request){.shape = shape, .tasks = tasks};
 }
 
-/* Is there room for all threads at once, also after drawing at random? */
+/* Do the requests of all threads fit at once, also after drawing at random? */
 static bool fits(const struct maker *m, struct bench_request request, int64_t threads)
 {
     return scene_capacity(&m->scene, &request) >= threads;

@@ -4,7 +4,7 @@
 
   openb.py [--quick] [--program FILE] [DATA_FOLDER]
 
-DATA_FOLDER is ../shared/data beside the repository unless told; PROGRAM is the command line of
+DATA_FOLDER is ../shared/data beside the repository by default; PROGRAM is the command line of
 build/release, else of build/dev. Every workload with an order of arrival is replayed under every
 policy; --quick: one workload and one seed. Published figures must be met exactly:
   - the curves of allocated and fragmented GPUs over the arrived load, each cell of two decimals;

@@ -3,7 +3,7 @@
 # Builds the fastest library: gcc lays out and inlines by a profile of a run (profile-guided
 # optimization).
 #   bench/profile.sh [BUILD]
-# BUILD, build/profiled unless told, is built with counters, runs typical work of schedulers
+# BUILD, build/profiled by default, is built with counters, runs typical work of schedulers
 # (generated workloads with a fixed seed, under several policies, and the short benchmarks), and is
 # built again from the counts. It can be installed from there: cmake --install BUILD. Schedules,
 # exports and ABI are those of any other build.

@@ -8,7 +8,7 @@
 # in one process. Printed are jobs a second of processor time, reading the file included, and the
 # ratio: of two busy clusters, and of all together. Status 1: where the plain one came to the end,
 # its jobs waited or took another time on average than ours. DATA is ../shared/data beside the
-# repository unless told. GANGSCHED: the program; that of build/release unless told.
+# repository by default. GANGSCHED: the program; that of build/release by default.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 data=${1:-$here/../shared/data}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Other people's simulators beside ours: what they got of the same workloads, and what we do.
 #   bench/simulators.sh [--quick] [DATA]
-# DATA is ../shared/data beside the repository unless told. Compared are
+# DATA is ../shared/data beside the repository by default. Compared are
 #   - workload logs under FCFS, EASY, EASY with the shortest first (both also with exact run times)
 #   and
 #     conservative backfilling (pyss and its descendants): average wait, and the start of every job;
@@ -14,7 +14,7 @@
 # may differ by half a per cent. The last line is "N within tolerance, M outside"; the exit status
 # is 1 if M > 0, and 2 if something could not be run. --quick: one log and the short ones, and the
 # tight virtual clusters under FIFO. GANGSCHED: the program; that of build/release, else of
-# build/dev, unless told.
+# build/dev, by default.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 quick=

@@ -31,7 +31,7 @@ struct stage *stage_new(const struct bench_scene *scene, int32_t threads, int64_
 /* Frees; first compares what the implementation says is taken with what must be taken. */
 void stage_free(struct stage *stage);
 
-/* How many such requests fit on a freshly filled scene, as far as that can be told. */
+/* How many such requests fit on a freshly filled scene, as far as that can be computed. */
 int64_t scene_capacity(const struct bench_scene *scene, const struct bench_request *request);
 
 #endif

@@ -80,7 +80,7 @@ static int32_t launch(const struct gang_task *task, void *user)
     return r == GANG_OK ? bind_here(host, task) : r;
 }
 
-/* Two tasks that share the machine, each in one NUMA domain as far as there is room. */
+/* Two tasks that share the machine, each in one NUMA domain if it has the capacity. */
 static struct gang_group_spec shape_of(const struct gang_node_spec *node)
 {
     struct gang_group_spec tasks = GANG_GROUP_SPEC_INIT;

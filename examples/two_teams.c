@@ -109,7 +109,7 @@ int main(void)
     run(sched, 10);
     check(gang_job_explain(sched, model, why, NULL), NULL);
     run(sched, 40);                                /* the grace is over */
-    check(gang_report_end(sched, sweep, 1), NULL); /* room for more trials */
+    check(gang_report_end(sched, sweep, 1), NULL); /* more trials fit */
     run(sched, 60);
     check(gang_job_cancel(sched, study), NULL);
     run(sched, 70);

@@ -8,7 +8,7 @@
 
 #include "support.h"
 
-/* hwloc's plugins lose a little memory; they stay loaded so that they can be told by name. */
+/* hwloc's plugins lose a little memory; they stay loaded so that reports show them by name. */
 const char *__lsan_default_suppressions(void) __attribute__((visibility("default")));
 const char *__lsan_default_suppressions(void)
 {

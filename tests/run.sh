@@ -18,8 +18,8 @@
 #
 # Environment for developers:
 #   GANG_TESTS_ONLY=REGEX   run only what has a matching name (and the builds that it needs)
-#   GANG_TESTS_JOBS=N       tests at the same time; the number of processors unless told
-#   GANG_SHARED=DIR         reference data; ../shared beside the repository unless told
+#   GANG_TESTS_JOBS=N       tests at the same time; the number of processors by default
+#   GANG_SHARED=DIR         reference data; ../shared beside the repository by default
 # Logs are kept in build/test-logs.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -20,7 +20,7 @@
 #endif
 
 /* Path of a file of the shared data ($GANG_SHARED, else the folder `shared` beside the source
- * tree). Returns whether it is there; a test that needs it is skipped with a word if not. */
+ * tree). Returns whether it is there; a test that needs it is skipped if not. */
 static inline bool gang_shared_path(char *buf, size_t n, const char *rel)
 {
     const char *root = getenv("GANG_SHARED");
@@ -34,8 +34,8 @@ static inline bool gang_shared_path(char *buf, size_t n, const char *rel)
     return file != NULL;
 }
 
-/* An allocator that counts, and fails when told to. Any thread may use it: the library allocates in
- * whichever thread calls it. */
+/* An allocator that counts, and fails when a test wants it. Any thread may use it: the library
+ * allocates in whichever thread calls it. */
 struct fail_mem {
     struct gang_mem mem; /* pass this one on */
     long fail_at;        /* fail the n-th allocation from now, from 1; 0: none */
@@ -136,7 +136,7 @@ struct box {
 };
 
 /* The arrays of a specification. */
-struct box_room {
+struct box_arrays {
     struct gang_gpu_spec gpu[GANG_MAX_GPUS];
     struct gang_core_spec core[GANG_MAX_CORES];
     struct gang_numa_spec numa[GANG_MAX_NUMAS];
@@ -147,33 +147,33 @@ static inline int32_t box_numa(size_t i, size_t count, size_t numas)
     return numas ? (int32_t)(i * numas / count) : -1;
 }
 
-/* Write a box out as a specification with arrays in `room`. */
-static inline struct gang_node_spec box_spec(const struct box *box, struct box_room *room)
+/* Write a box out as a specification with its arrays in `arrays`. */
+static inline struct gang_node_spec box_spec(const struct box *box, struct box_arrays *arrays)
 {
     struct gang_node_spec spec = GANG_NODE_SPEC_INIT;
-    memset(room, 0, sizeof(*room));
+    memset(arrays, 0, sizeof(*arrays));
     for (size_t i = 0; i < box->gpus; i++) {
-        room->gpu[i].model = box->model;
-        room->gpu[i].memory_bytes = box->gpu_memory;
-        room->gpu[i].numa = box_numa(i, box->gpus, box->numas);
+        arrays->gpu[i].model = box->model;
+        arrays->gpu[i].memory_bytes = box->gpu_memory;
+        arrays->gpu[i].numa = box_numa(i, box->gpus, box->numas);
     }
     for (size_t i = 0; i < box->cores; i++) {
-        room->core[i].os_index = (int32_t)i;
-        room->core[i].numa = box_numa(i, box->cores, box->numas);
-        room->core[i].threads = 1;
+        arrays->core[i].os_index = (int32_t)i;
+        arrays->core[i].numa = box_numa(i, box->cores, box->numas);
+        arrays->core[i].threads = 1;
     }
     for (size_t i = 0; i < box->numas; i++) {
-        room->numa[i].os_index = (int32_t)i;
-        room->numa[i].package = (int32_t)i;
+        arrays->numa[i].os_index = (int32_t)i;
+        arrays->numa[i].package = (int32_t)i;
     }
     spec.name = box->name;
     spec.cpu_milli = box->cpu;
     spec.memory_bytes = box->memory;
-    spec.gpus = room->gpu;
+    spec.gpus = arrays->gpu;
     spec.gpu_count = box->gpus;
-    spec.numas = room->numa;
+    spec.numas = arrays->numa;
     spec.numa_count = box->numas;
-    spec.cores = room->core;
+    spec.cores = arrays->core;
     spec.core_count = box->cores;
     spec.amounts = box->amounts;
     spec.amount_count = box->amount_count;
@@ -223,8 +223,8 @@ static inline void stage_close(struct stage *s)
 
 static inline gang_node_id stage_add(struct stage *s, const struct box *box)
 {
-    static struct box_room room;
-    struct gang_node_spec spec = box_spec(box, &room);
+    static struct box_arrays arrays;
+    struct gang_node_spec spec = box_spec(box, &arrays);
     struct gang_error error = GANG_ERROR_INIT;
     gang_node_id id;
     gang_result r = gang_node_add(s->w, &spec, &id, &error);

@@ -95,7 +95,7 @@ static int32_t print_english(const struct gang_explanation *e, void *user)
     struct english *to = user;
     bool whole = e->group < 0 && e->group_set < 0;
     if (whole && e->result != GANG_OK && (e->because_group >= 0 || e->because_group_set >= 0)) {
-        return 0; /* told already */
+        return 0; /* printed already */
     }
     if (!whole || e->domain != NULL || e->result != GANG_OK) {
         page_line(&to->out->page, "  %s%s", whole ? "all: " : "", e->text);

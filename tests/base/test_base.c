@@ -190,7 +190,7 @@ START_TEST(a_long_name_does_not_overrun_the_text)
     stage_open(&s, NULL, 0);
     struct box box = {.name = name};
     stage_add(&s, &box);
-    struct box_room arrays;
+    struct box_arrays arrays;
     struct gang_node_spec spec = box_spec(&box, &arrays);
     struct gang_error error = GANG_ERROR_INIT;
     EXPECT_RESULT(gang_node_add(s.w, &spec, NULL, &error), GANG_EEXIST, &error);

@@ -269,7 +269,7 @@ START_TEST(a_row_takes_what_is_put_before_the_first_or_behind_the_last)
 }
 END_TEST
 
-START_TEST(what_is_told_of_all_below_follows_every_change)
+START_TEST(sums_of_a_subtree_follow_every_change)
 {
     enum { N = 300, STEPS = 20000 };
     static struct item item[N];
@@ -335,7 +335,7 @@ int main(void)
     tcase_add_test(tests, ends_grow_and_shrink_in_balance);
     tcase_add_test(tests, a_row_becomes_a_tree_when_one_belongs_in_between);
     tcase_add_test(tests, a_row_takes_what_is_put_before_the_first_or_behind_the_last);
-    tcase_add_test(tests, what_is_told_of_all_below_follows_every_change);
+    tcase_add_test(tests, sums_of_a_subtree_follow_every_change);
     tcase_add_test(tests, a_million_elements_go_in_and_out);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -8,12 +8,12 @@ configure() { # VALUE
     cmake -S "$root" -B "$scratch/build" -G Ninja -DGANG_BUILD_TESTS=OFF -DGANG_PROFILE="$1"
 }
 
-wants_to_be_told_which() {
+needs_the_name_of_a_work() {
     says 1 'GANG_PROFILE: generate or use, not both' configure both
     says 1 'GANG_PROFILE: nothing was generated in .*/build/profile' configure use
     says 2 '^usage: bench/profile.sh' "$root/bench/profile.sh" one two
 }
-check profile_wants_to_be_told_which wants_to_be_told_which
+check profile_needs_the_name_of_a_work needs_the_name_of_a_work
 
 if [[ -n ${GANG_TEST_QUICK:-} ]]; then
     echo "skip profile_builds_the_same_library # it takes two minutes, and GANG_TEST_QUICK is set"

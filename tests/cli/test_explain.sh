@@ -35,7 +35,7 @@ says() { # EXPECTED OPTION...
 
 # ---- English ----
 
-check the_best_rack_is_told says 'case racks, job rack: not now
+check the_best_rack_is_named says 'case racks, job rack: not now
   group "w": no rack holds 5 tasks: the best, b1/r2, holds 4; gpu is short
     4 nodes: 3 take a task; state stops 1
     best rack: block=b1/rack=r2, 4 of 5 tasks
@@ -44,7 +44,7 @@ check the_best_rack_is_told says 'case racks, job rack: not now
     1 gang of queue "default" (job 1): they are not preemptible
     queue "default": turn 1 of 1, 1 job runs
       gpu in milli-GPUs: 2000 used, guarantee none, fair share none, limit none' --job rack
-check never_is_told_of_the_empty_nodes says 'case racks, job never: never
+check never_counts_the_empty_nodes says 'case racks, job never: never
   group "w": 0 of 1 task could ever fit; cpu is short (9000 millicores a task)
     4 nodes: 0 take a task; kind stops 4 (cpu 4)
   group "x": 2 of 2 tasks fit now
@@ -80,7 +80,7 @@ all_that_wait() {
 'case racks, job never: never|case racks, job pair: not now|case idle: no job is waiting|'\
 'case queues, job b: not now|case queues, job c: never|case queues, job d: held|' ]]
 }
-check all_that_wait_are_told all_that_wait
+check all_jobs_that_wait_are_listed all_that_wait
 
 # Both queues keep to their share.
 protected() {
@@ -104,7 +104,7 @@ END
 END
     )
 }
-check the_rules_that_protect_others_are_told protected
+check the_rules_that_protect_others_are_listed protected
 
 growth() {
     cat >"$scratch/grow.json" <<'END'

@@ -39,11 +39,11 @@ cat >"$scratch/slices.json" <<'END'
           {"name":"fourth","queue":"q","tasks":[{"cpu":4}]}]}]
 END
 
-check starts_are_told says 'case backlog
+check starts_are_printed says 'case backlog
   job              queue           starts in
   wide-c           research       1 h 30 min
   pair-d           research        3 h 0 min' "$backlog"
-check intervals_are_told says 'case backlog
+check intervals_are_printed says 'case backlog
   job              queue           starts in  10 % within  90 % within
   wide-c           research       1 h 30 min    1 h 0 min   2 h 53 min
   pair-d           research        3 h 0 min    2 h 0 min   4 h 23 min' --samples 200 "$backlog"
@@ -51,7 +51,7 @@ check what_has_run_counts says 'case soon
   job              queue           starts in
   next             -               1 min 0 s
   last             -              1 min 20 s' --case soon "$scratch/two.json"
-check never_is_told says 'case never
+check never_is_printed says 'case never
   job              queue           starts in
   waits            -                   never  no capacity
   huge             -                   never' --case never "$scratch/two.json"
@@ -69,7 +69,7 @@ cat >"$scratch/course.json" <<'END'
          {"name":"forever","tasks":[{"count":16,"gpu":1}]},
          {"name":"wide","time_limit_s":90000,"tasks":[{"count":16,"gpu":1}]}]}
 END
-check what_is_reserved_is_foretold says 'case course
+check reserved_starts_are_forecast says 'case course
   job              queue           starts in
   short            -              50 min 0 s
   long             -               4 h 0 min
@@ -90,7 +90,7 @@ check a_drained_rack says 'case backlog
   wide-c           research            never   1 h 30 min  no capacity
   pair-d           research       1 h 30 min    3 h 0 min' --drain r2 "$backlog"
 # The first runs in 0-10, 20-30 and 40-45; the third comes into its row.
-check turns_are_foretold says 'case turns
+check quanta_are_forecast says 'case turns
   job              queue           starts in
   second           q                    10 s
   third            q                    45 s' --case turns "$scratch/slices.json"
@@ -158,15 +158,15 @@ refuses wrong_samples 'samples 0' "${forecast[@]}" --samples 0 "$backlog"
 refuses wrong_seed 'seed x' "${forecast[@]}" --seed x "$backlog"
 refuses wrong_horizon 'horizon -1' "${forecast[@]}" --horizon -1 "$backlog"
 refuses wrong_number_of_nodes 'add-nodes many' "${forecast[@]}" --add-nodes many "$backlog"
-refuses like_nobody 'like n9: no such node' "${forecast[@]}" --add-nodes 1 --like n9 "$backlog"
+refuses like_no_job 'like n9: no such node' "${forecast[@]}" --add-nodes 1 --like n9 "$backlog"
 refuses like_alone 'like without --add-nodes' "${forecast[@]}" --like n1 "$backlog"
-refuses drain_nobody 'drain r9: no such node or domain' "${forecast[@]}" --drain r9 "$backlog"
+refuses drain_no_node 'drain r9: no such node or domain' "${forecast[@]}" --drain r9 "$backlog"
 refuses wrong_limit 'not QUEUE.KIND=AMOUNT' "${forecast[@]}" --limit research.gpu "$backlog"
 refuses wrong_amount 'not QUEUE.KIND=AMOUNT' "${forecast[@]}" --limit research.gpu=-3 "$backlog"
-refuses limit_of_nobody "no queue 'x'" "${forecast[@]}" --limit x.gpu=1 "$backlog"
+refuses limit_of_no_queue "no queue 'x'" "${forecast[@]}" --limit x.gpu=1 "$backlog"
 refuses limit_of_nothing 'limit.tea: no such kind' "${forecast[@]}" --limit research.tea=1 "$backlog"
 refuses submit_without_a_job 'not FILE/JOB' "${forecast[@]}" --submit job "$backlog"
-refuses submit_nobody "no job 'nobody'" "${forecast[@]}" --submit "$backlog/nobody" "$backlog"
+refuses submit_no_job "no job 'nobody'" "${forecast[@]}" --submit "$backlog/nobody" "$backlog"
 wrong_time() { # NAME PATTERN MEMBERS
     printf '{"id":"c","nodes":[{"name":"n","cpus":1}],"jobs":[{"name":"j",%s,"tasks":[{"cpu":1}]}]}' \
         "$3" >"$scratch/wrong.json"
@@ -174,7 +174,7 @@ wrong_time() { # NAME PATTERN MEMBERS
 }
 wrong_time no_run_time 'jobs\[0\]\.run_time_s' '"run_time_s":[]'
 wrong_time negative_run_time 'jobs\[0\]\.run_time_s\[1\]' '"run_time_s":[1,-1]'
-wrong_time who_waits_has_not_run 'jobs\[0\]\.ran_s' '"ran_s":1'
+wrong_time a_waiting_job_has_not_run 'jobs\[0\]\.ran_s' '"ran_s":1'
 wrong_time an_unknown_key 'jobs\[0\]\.run_times' '"run_times":1'
 
 exit "$failed"

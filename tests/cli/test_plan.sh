@@ -94,26 +94,26 @@ check kinds_are_reserved says 'case kinds: the next 3 min 20 s, by node
   a one              q            running       1          0 s   3 min 20 s
   b res              -            reserved      1   1 min 40 s   2 min 30 s' --width 73 "$scratch/kinds.json"
 # The same without run times, also after several passes.
-cat >"$scratch/untold.json" <<'END'
-{"id":"untold","rounds":3,"nodes":[{"name":"n1","cpus":8,"gpus":4},{"name":"n2","cpus":8,"gpus":4}],
+cat >"$scratch/unlimited.json" <<'END'
+{"id":"unlimited","rounds":3,"nodes":[{"name":"n1","cpus":8,"gpus":4},{"name":"n2","cpus":8,"gpus":4}],
  "queues":[{"name":"q","backfill":"easy"}],
  "reservations":[{"name":"res","start_s":100,"duration_s":50,"stages":[{"nodes":["n1"]}]},
                  {"name":"now","start_s":0,"duration_s":20,"stages":[{"nodes":["n2"]}]}],
  "jobs":[{"name":"runs","queue":"q","state":"running","running_on":["n1"],"time_limit_s":60,"tasks":[{"gpu":4}]},
          {"name":"later","queue":"q","begin_s":30,"time_limit_s":40,"tasks":[{"count":2,"gpu":4}]}]}
 END
-check times_are_of_the_moment_without_run_times says 'case untold: the next 2 min 30 s, by node
+check times_are_of_the_moment_without_run_times says 'case unlimited: the next 2 min 30 s, by node
   n1           |aaaaaaaaaaaaaaaaaaaaaa...............bbbbbbbbbbbbbbbbbbb|
   n2           |ccccccc.................................................|
     job              queue                  nodes         from        until
   a runs             q            running       1          0 s    1 min 0 s
   b res              -            reserved      1   1 min 40 s   2 min 30 s
-  c now              -            reserved      1          0 s         20 s' --width 73 "$scratch/untold.json"
-untold_begins() {
-    "$gangsched" forecast --json "$scratch/untold.json" >"$scratch/out"
+  c now              -            reserved      1          0 s         20 s' --width 73 "$scratch/unlimited.json"
+unlimited_begins() {
+    "$gangsched" forecast --json "$scratch/unlimited.json" >"$scratch/out"
     grep -q '"job": "later", "queue": "q", "what": "starts", "start_s": 60.0' "$scratch/out"
 }
-check begins_are_of_the_moment_without_run_times untold_begins
+check begins_are_of_the_moment_without_run_times unlimited_begins
 later_begins() {
     "$gangsched" forecast --json "$scratch/moment.json" >"$scratch/out"
     grep -q '"job": "later", "queue": "q", "what": "starts", "start_s": 60.0' "$scratch/out"

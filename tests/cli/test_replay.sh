@@ -58,7 +58,7 @@ assert reasons[("GANG_ENEVER", "gpu_model", None)] == 1, reasons
 PYTHON
 }
 
-placements_are_told() {
+placements_are_printed() {
     "${replay[@]}" --nodes nodes.csv --tasks tasks.csv --placements out.csv >/dev/null
     cat out.csv
     [[ $(head -n 1 out.csv) == seq,name,task,node,gpus,gpu_milli,start_s ]]
@@ -68,7 +68,7 @@ placements_are_told() {
     grep -Fqx '2,six,,,,,' out.csv
     grep -Eq '^5,cores,[0-2],n[1-3],,0,$' out.csv
 }
-check placements_are_told placements_are_told
+check placements_are_printed placements_are_printed
 
 text_output() {
     "${replay[@]}" --nodes nodes.csv --tasks tasks.csv --policy first >out.txt
@@ -263,7 +263,7 @@ assert sum(s["placed"] for s in r["gang_sizes"]) == r["placed"]["gangs"]
 PYTHON
 }
 
-# By the placements alone, task by task: each is on a node that has room for it and a model that it
+# By the placements alone, task by task: each is on a node that has the capacity for it and a model that it
 # allows, and for each that was refused there was no such node.
 cat >verify.awk <<'AWK'
 function allowed(task, node) {

@@ -51,7 +51,7 @@ higher_priority_first() {
     grep -q '"large": {"state": "pending"' "$scratch/out"
     grep -q '"high": {"state": "running", "gpus": 4, "tasks_running": 4' "$scratch/out"
 }
-check higher_priority_first_and_nobody_is_blocked higher_priority_first
+check higher_priority_first_and_no_job_is_blocked higher_priority_first
 
 # One user has both nodes; half of them is its user limit.
 write_case "$two_nodes" '{"name":"old","queue":"q","user":"rich","state":"running","running_on":["n0"],
@@ -285,7 +285,7 @@ check what_a_job_names_is_there_before_it comes_out '{"id":"c","nodes":[{"name":
     {"name":"b","state":"running","running_on":["n"],"after":[{"job":"a","when":"start"}],
     "tasks":[{"cpu":4}]}]}' 'a:running:1 b:running:1'
 # a could grow onto n2 as soon as it runs, which is before c has its place there.
-check nobody_grows_before_all_are_there_who_run comes_out '{"id":"c","nodes":[{"name":"n1","cpus":4},
+check no_job_grows_before_all_running_jobs_are_there comes_out '{"id":"c","nodes":[{"name":"n1","cpus":4},
     {"name":"n2","cpus":4}],"jobs":[{"name":"a","state":"running","running_on":["n1"],"ran_s":3000,"min":1,
     "tasks":[{"count":2,"cpu":4}]},{"name":"b","state":"running","running_on":["n1"],"ran_s":100,
     "tasks":[{}]},{"name":"c","state":"running","running_on":["n2"],"ran_s":50,"tasks":[{"cpu":4}]}]}' \
@@ -312,7 +312,7 @@ warns_of_a_reserved_node() {
         "$scratch/out"
     grep -q "reserved\.json: warning: case 'c': jobs\[1\]: runs on node 'n'" "$scratch/err"
 }
-check a_job_on_a_reserved_node_is_told warns_of_a_reserved_node
+check a_job_on_a_reserved_node_is_named warns_of_a_reserved_node
 
 # ---- jobs that the scheduler refuses ----
 
@@ -438,13 +438,13 @@ refuses_text unknown_partition_of_a_quota '{"id":"x","queues":[{"name":"q","limi
     "case 'x': queues\\[0\\]\\.limit"
 refuses_text running_on_more_than_there_is '{"id":"x","nodes":[{"name":"a","gpus":1}],
 "jobs":[{"name":"j","state":"running","running_on":["a"],"tasks":[{"gpu":2}]}]}' "case 'x': jobs\\[0\\]"
-refuses_text reserved_where_somebody_runs '{"id":"x","nodes":[{"name":"a","cpus":4}],"reservations":[{"name":"r",
+refuses_text reserved_where_a_job_runs '{"id":"x","nodes":[{"name":"a","cpus":4}],"reservations":[{"name":"r",
 "start_s":59,"duration_s":9,"stages":[{"nodes":["a"]}]}],"jobs":[{"name":"j","state":"running","running_on":["a"],
 "time_limit_s":60,"tasks":[{"cpu":1}]}]}' "case 'x': reservations\\[0\\]\\.stages\\[0\\]: too little is free"
-refuses_text reserved_where_somebody_has_run_long '{"id":"x","nodes":[{"name":"a","cpus":4}],"reservations":[{"name":"r",
+refuses_text reserved_where_a_job_has_run_long '{"id":"x","nodes":[{"name":"a","cpus":4}],"reservations":[{"name":"r",
 "start_s":0,"duration_s":9,"stages":[{"nodes":["a"]}]}],"jobs":[{"name":"j","state":"running","running_on":["a"],
 "ran_s":50,"time_limit_s":60,"tasks":[{"cpu":1}]}]}' "case 'x': reservations\\[0\\]\\.stages\\[0\\]: too little is free"
-refuses_text who_runs_is_told_of_first '{"id":"x","nodes":[{"name":"a","cpus":4}],"reservations":[{"name":"r",
+refuses_text running_jobs_are_listed_first '{"id":"x","nodes":[{"name":"a","cpus":4}],"reservations":[{"name":"r",
 "start_s":0,"duration_s":9,"stages":[{"nodes":["a"]}]}],"jobs":[{"name":"j","state":"running","running_on":["a"],
 "tasks":[{"cpu":3}]},{"name":"k","state":"running","running_on":["a"],"tasks":[{"cpu":3}]}]}' \
     "case 'x': jobs\\[1\\]: its places are not free"

@@ -111,7 +111,7 @@ if command -v python3 >/dev/null; then
     check in_json in_json
     check first_in_first_out by_hand tight fifo "0:0 1:100 2:100 3:30 4:80" 100 20
     check shortest_job_first by_hand tight sjf "0:0 1:100 2:20 3:30 4:80" 73.3 20
-    check room_for_all by_hand original fifo "0:0 1:10 2:20 3:30 4:80" 43.3 20
+    check capacity_for_all by_hand original fifo "0:0 1:10 2:20 3:30 4:80" 43.3 20
 else
     skip in_json "python3 is not there"
 fi

@@ -187,7 +187,7 @@ START_TEST(no_more_nodes_than_max_nodes)
 {
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
     struct gang_error error = GANG_ERROR_INIT;
-    static struct box_room arrays;
+    static struct box_arrays arrays;
     struct box box = {.name = "n1"};
     gang_cluster *c;
     gang_worker *w;

@@ -379,7 +379,7 @@ static const unsigned steps_of[ACT_COUNT] = {
     [REMOVE] = COMMIT,
 };
 
-START_TEST(a_frozen_thread_stops_nobody)
+START_TEST(a_frozen_thread_stops_no_other_thread)
 {
     bool quick = getenv("GANG_TEST_QUICK") != NULL;
     for (int step = 0; step < GANG__STEP_COUNT; step++) {
@@ -397,7 +397,7 @@ START_TEST(a_frozen_thread_stops_nobody)
 }
 END_TEST
 
-START_TEST(a_frozen_snapshot_stops_nobody)
+START_TEST(a_frozen_snapshot_stops_no_other_thread)
 {
     bool quick = getenv("GANG_TEST_QUICK") != NULL;
     int stops = 0;
@@ -416,8 +416,8 @@ int main(void)
     Suite *suite = suite_create("freeze_threads");
     TCase *t = tcase_create("freeze");
     tcase_set_timeout(t, 300);
-    tcase_add_loop_test(t, a_frozen_thread_stops_nobody, 0, ACT_COUNT);
-    tcase_add_loop_test(t, a_frozen_snapshot_stops_nobody, 0, ACT_COUNT);
+    tcase_add_loop_test(t, a_frozen_thread_stops_no_other_thread, 0, ACT_COUNT);
+    tcase_add_loop_test(t, a_frozen_snapshot_stops_no_other_thread, 0, ACT_COUNT);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

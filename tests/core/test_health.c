@@ -26,7 +26,7 @@ static gang_node_id add_box(const char *name, size_t gpus)
 /* A node with some devices unhealthy from the start. */
 static struct gang_node_spec sick_spec(const char *name, size_t gpus, uint64_t unhealthy)
 {
-    static struct box_room arrays;
+    static struct box_arrays arrays;
     struct box box = {.name = name, .cpu = 64000, .gpus = gpus, .model = "V100", .gpu_memory = GIB};
     struct gang_node_spec spec = box_spec(&box, &arrays);
     for (size_t i = 0; i < gpus; i++)
@@ -170,7 +170,7 @@ START_TEST(a_new_node_in_an_old_slot_is_well)
 }
 END_TEST
 
-START_TEST(wrong_arguments_are_told)
+START_TEST(wrong_arguments_are_refused)
 {
     gang_node_id id = add_box("a", 4), none = add_box("b", 0);
     ck_assert_int_eq(gang_gpu_set_state(NULL, id, 0, GANG_GPU_OK), GANG_EINVAL);
@@ -438,7 +438,7 @@ int main(void)
     tcase_add_test(tests, the_description_is_given_back_as_it_was);
     tcase_add_test(tests, a_new_description_sets_it_anew);
     tcase_add_test(tests, a_new_node_in_an_old_slot_is_well);
-    tcase_add_test(tests, wrong_arguments_are_told);
+    tcase_add_test(tests, wrong_arguments_are_refused);
     tcase_add_test(tests, a_removed_node_is_stale_even_if_it_is_held);
     tcase_add_test(tests, memory_is_wanted_at_the_first_call_alone);
     tcase_add_test(tests, an_unhealthy_device_keeps_what_runs_and_takes_nothing_new);

@@ -273,7 +273,7 @@ END_TEST
 
 START_TEST(a_pool_is_no_kind_of_a_node)
 {
-    static struct box_room arrays;
+    static struct box_arrays arrays;
     struct gang_error error = GANG_ERROR_INIT;
     struct box box = {.name = "n1", .amounts = LIST(struct gang_amount, {"lic", 1})};
     MUST(gang_kind_add(s.w, "lic", NULL, GANG_SCOPE_CLUSTER, 4, NULL));

@@ -109,7 +109,7 @@ END_TEST
 
 START_TEST(a_name_is_there_once)
 {
-    static struct box_room arrays;
+    static struct box_arrays arrays;
     struct box box = {.name = "n1"};
     struct gang_error error = GANG_ERROR_INIT;
     gang_node_id first = stage_add(&s, &box), id = 1;
@@ -145,7 +145,7 @@ END_TEST
 
 START_TEST(a_bad_specification_is_refused_with_its_path)
 {
-    static struct box_room arrays;
+    static struct box_arrays arrays;
     static const struct {
         struct gang_amount amount;
         struct gang_label place;
@@ -185,7 +185,7 @@ END_TEST
 
 START_TEST(adding_needs_a_worker_and_a_specification)
 {
-    static struct box_room arrays;
+    static struct box_arrays arrays;
     struct box box = {.name = "n1"};
     struct gang_node_spec spec = box_spec(&box, &arrays);
     struct gang_error error = GANG_ERROR_INIT;
@@ -203,7 +203,7 @@ END_TEST
 
 START_TEST(a_specification_is_copied)
 {
-    static struct box_room arrays;
+    static struct box_arrays arrays;
     char name[] = "n1", model[] = "V100", key[] = "zone", value[] = "a";
     struct gang_label label = {key, value};
     struct box box = {.name = name, .gpus = 1, .model = model, .labels = &label, .label_count = 1};
@@ -224,7 +224,7 @@ END_TEST
 
 START_TEST(the_specification_comes_back_as_it_was_given)
 {
-    static struct box_room arrays;
+    static struct box_arrays arrays;
     struct box box = full_box;
     const struct gang_label labels[] = {{"os", "linux"}, {"pool", ""}};
     const char *const partitions[] = {"batch", "debug"};
@@ -290,7 +290,7 @@ END_TEST
 static bool is_stale(gang_node_id id)
 {
     struct gang_node_spec *spec = (struct gang_node_spec *)&id;
-    static struct box_room arrays;
+    static struct box_arrays arrays;
     struct box box = {.name = "other"};
     struct gang_node_spec other = box_spec(&box, &arrays);
     struct gang_error error = GANG_ERROR_INIT;

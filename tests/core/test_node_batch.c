@@ -15,7 +15,7 @@ static struct gang_label rack[NODES];
 
 static void open_stage(void)
 {
-    static struct box_room arrays;
+    static struct box_arrays arrays;
     stage_open(&s, levels, 1);
     struct box box = {.cpu = 8000, .memory = GIB, .gpus = 4, .model = "A", .numas = 2, .cores = 8};
     for (int i = 0; i < NODES; i++) {
@@ -242,7 +242,7 @@ START_TEST(uuids_and_labels_are_each_nodes_own)
 END_TEST
 
 /* Any difference of the machine is seen, also against the one described just before. */
-START_TEST(machines_that_differ_are_told_apart)
+START_TEST(machines_that_differ_have_types_of_their_own)
 {
     struct gang_core_spec core[8];
     struct gang_gpu_spec gpu[4];
@@ -318,7 +318,7 @@ int main(void)
     tcase_add_checked_fixture(shared, open_stage, close_stage);
     tcase_add_test(shared, machines_of_one_make_are_kept_once);
     tcase_add_test(shared, uuids_and_labels_are_each_nodes_own);
-    tcase_add_test(shared, machines_that_differ_are_told_apart);
+    tcase_add_test(shared, machines_that_differ_have_types_of_their_own);
     tcase_add_test(shared, an_empty_cpuset_is_always_refused);
     tcase_add_test(shared, a_make_ends_with_its_last_node);
     suite_add_tcase(suite, shared);

@@ -9,7 +9,7 @@ static struct stage s;
 static struct box box; /* the node as it is described */
 static struct gang_amount amounts[2];
 static struct gang_label rack, label;
-static struct box_room arrays;
+static struct box_arrays arrays;
 static struct gang_link_spec link01;
 static gang_node_id id;
 

@@ -164,7 +164,7 @@ END_TEST
 /* A node of a model; of a name of its own, or of that one. */
 static gang_result add_model_as(int number, const char *as, gang_node_id *id)
 {
-    static struct box_room arrays;
+    static struct box_arrays arrays;
     char name[20], model[20];
     struct box box = {.name = as ? as : name, .cpu = 8000, .gpus = 2, .model = model};
     snprintf(name, sizeof(name), "m%d", number);
@@ -182,7 +182,7 @@ static gang_result add_model(int number, gang_node_id *id)
 /* Neither a node of a name that is there, nor one beside such a node, nor one that is changed. */
 START_TEST(a_refused_node_takes_no_gpu_model_away)
 {
-    static struct box_room arrays[2];
+    static struct box_arrays arrays[2];
     gang_node_id id;
     struct box first = {.name = "first", .cpu = 8000};
     gang_node_id there = stage_add(&s, &first);

@@ -208,7 +208,7 @@ static void *reclaim(void *user)
     return NULL;
 }
 
-START_TEST(reclaim_that_waits_keeps_nobody_from_adding_nodes)
+START_TEST(nodes_are_added_while_a_reclaim_waits)
 {
     struct act frozen;
     struct gang_node_spec spec = GANG_NODE_SPEC_INIT;
@@ -349,7 +349,7 @@ int main(void)
     tcase_add_test(t, late_claim_is_cleared_when_the_owner_grew_its_array);
     tcase_add_test(t, decided_release_counts_though_it_is_not_written);
     tcase_add_test(t, task_without_resources_does_not_land_on_a_removed_node);
-    tcase_add_test(t, reclaim_that_waits_keeps_nobody_from_adding_nodes);
+    tcase_add_test(t, nodes_are_added_while_a_reclaim_waits);
     tcase_add_test(t, late_write_does_not_reach_a_larger_node_in_the_same_slot);
     suite_add_tcase(suite, t);
     return run_suite(suite);

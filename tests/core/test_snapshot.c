@@ -175,7 +175,7 @@ END_TEST
 START_TEST(description_of_its_time_stays)
 {
     struct box box = plain("a");
-    struct box_room arrays;
+    struct box_arrays arrays;
     gang_node_id a = add("a");
     MUST(gang_snapshot_take(s.w, snap));
     box.cpu = 32000;
@@ -282,7 +282,7 @@ static void do_drain(void)
 }
 static void change_to(int64_t cpu)
 {
-    struct box_room arrays;
+    struct box_arrays arrays;
     for (int i = 0; i < 4; i += 3) {
         struct box box = plain(i ? "d" : "a");
         box.cpu = cpu;
@@ -301,7 +301,7 @@ static void do_change_twice(void)
 }
 static void do_change_in_vain(void)
 {
-    struct box_room arrays;
+    struct box_arrays arrays;
     struct box box = plain("b");
     box.memory = 0;
     struct gang_node_spec spec = box_spec(&box, &arrays);
@@ -425,7 +425,7 @@ END_TEST
 
 /* ---- wrong input, no memory ------------------------------------------------------------------ */
 
-START_TEST(wrong_input_is_told)
+START_TEST(wrong_input_is_refused)
 {
     struct gang_node_info info = {.size = sizeof(info)};
     struct gang_totals t = GANG_TOTALS_INIT;
@@ -523,7 +523,7 @@ int main(void)
     tcase_add_test(shows, totals_are_the_sums);
     tcase_add_loop_test(shows, what_returned_before_the_instant_is_in_it, 0, ACTS);
     tcase_add_test(shows, saved_words_of_long_ago_do_not_count);
-    tcase_add_test(shows, wrong_input_is_told);
+    tcase_add_test(shows, wrong_input_is_refused);
     tcase_add_test(shows, out_of_memory_leaves_the_former_content);
     tcase_add_loop_test(takes, what_begins_after_the_instant_is_not_in_it, 0, ACTS);
     suite_add_tcase(suite, shows);

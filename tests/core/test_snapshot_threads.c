@@ -500,7 +500,7 @@ static void frozen_end(struct frozen *f)
     stop_end(&f->stop);
 }
 
-START_TEST(stopped_take_stops_nobody_and_shows_its_instant)
+START_TEST(a_stopped_take_stops_no_other_and_shows_its_instant)
 {
     static const enum gang__step steps[] = {GANG__STEP_TAKE, GANG__STEP_SCAN, GANG__STEP_COPY};
     for (int n = 1;; n++) {
@@ -819,7 +819,7 @@ int main(void)
     tcase_add_loop_test(t, node_is_there_as_soon_as_its_commit_is, 0, (COMMIT_STEPS + 1) * CHANGES);
     tcase_add_test(t, late_helper_does_not_save_again);
     tcase_add_test(t, late_helper_saves_nothing_over_a_later_snapshot);
-    tcase_add_loop_test(t, stopped_take_stops_nobody_and_shows_its_instant, 0, 3);
+    tcase_add_loop_test(t, a_stopped_take_stops_no_other_and_shows_its_instant, 0, 3);
     tcase_add_test(t, reclaim_waits_for_a_take_and_frees_what_it_needed);
     tcase_add_test(t, seventeenth_take_at_a_time_is_busy);
     tcase_add_test(many, gangs_are_seen_whole_and_in_order);

@@ -199,7 +199,7 @@ static void world_close(void)
     gang_cluster_free(world.c);
 }
 
-START_TEST(nobody_sees_a_part_of_a_gang)
+START_TEST(no_reader_sees_a_part_of_a_gang)
 {
     pthread_t writer[WRITERS];
     struct reader reader[READERS];
@@ -252,7 +252,7 @@ int main(void)
     TCase *t = tcase_create("readers");
     tcase_set_timeout(t, 300);
     tcase_add_test(t, line_of_a_writer_goes_on);
-    tcase_add_test(t, nobody_sees_a_part_of_a_gang);
+    tcase_add_test(t, no_reader_sees_a_part_of_a_gang);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -47,9 +47,9 @@ struct world {
 
 static gang_result add_node(gang_worker *w, const char *name, size_t gpus, gang_node_id *id)
 {
-    struct box_room room;
+    struct box_arrays arrays;
     struct box box = {.name = name, .cpu = 64000, .memory = 64 * GIB, .gpus = gpus};
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     return gang_node_add(w, &spec, id, NULL);
 }
 
@@ -272,7 +272,7 @@ END_TEST
 
 /* ---- others behind the mutex -- */
 
-/* An allocator that stops its caller, or forks, when told to. */
+/* An allocator that stops its caller, or forks, when the test asks for it. */
 static struct {
     _Atomic(int) stop, fork;
     _Atomic(int) stop_release; /* the block is kept, its first bytes overwritten */
@@ -458,7 +458,7 @@ static void *reclaim(void *user)
 }
 
 /* The thread that waits finds the gate shut after its grace period: the child inherits what it was
- * about to free, and needs it, for there is room for no more nodes. */
+ * about to free, and needs it, for the table of nodes is full. */
 START_TEST(child_inherits_blocks_that_wait_for_a_grace_period)
 {
     struct world w;

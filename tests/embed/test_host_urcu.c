@@ -23,9 +23,9 @@ struct world {
 
 static gang_node_id add_named(gang_worker *w, const char *name)
 {
-    struct box_room room;
+    struct box_arrays arrays;
     struct box box = {.name = name, .cpu = 64000, .memory = 64 * GIB, .gpus = 8};
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     gang_node_id id;
     MUST(gang_node_add(w, &spec, &id, NULL));
     return id;

@@ -42,10 +42,10 @@ struct world {
 
 static gang_node_id add_named(gang_worker *w, const char *name)
 {
-    struct box_room room;
+    struct box_arrays arrays;
     struct box box = machine;
     box.name = name;
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     gang_node_id id;
     MUST(gang_node_add(w, &spec, &id, NULL));
     return id;

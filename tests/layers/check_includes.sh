@@ -36,20 +36,20 @@ all_includes | awk -v floors=tests/layers/floors '
     function fail(what) { print $1 ":" $2 ": " what; bad = 1 }
     function stem(path) { sub(/.*\//, "", path); sub(/\.h$/, "", path); return path }
     function folder(path) { sub(/^lib\//, "", path); sub(/\/[^\/]*$/, "", path); return path }
-    function room(path) { sub(/\/.*/, "", path); return path }
+    function component(path) { sub(/\/.*/, "", path); return path }
     BEGIN {
         while ((getline line < floors) > 0) {
             if (line ~ /^#/ || line == "") continue
             split(line, column, " ")
             rank[column[1]] = ++ranks
             interface[column[1]] = column[2]
-            top[room(column[1])] = ranks # of a room: its highest folder
+            top[component(column[1])] = ranks # of a component: its highest folder
         }
         n = split("assert complex ctype errno fenv float inttypes iso646 limits locale math " \
                   "setjmp signal stdarg stdbool stddef stdint stdio stdlib string tgmath time " \
                   "wchar wctype", names, " ")
         for (i = 1; i <= n; i++) c_library["" names[i] ".h"] = 1
-        # These rooms are hosts like others: they know the public headers and the tools of base/.
+        # These are hosts like others: they know the public headers and the tools of base/.
         host["trace"] = host["sim"] = 1
     }
     {
@@ -58,7 +58,7 @@ all_includes | awk -v floors=tests/layers/floors '
         split($1, part, "/")
     }
 
-    # Public headers: the C library and each other, in the order of the rooms.
+    # Public headers: the C library and each other, in the order of the components.
     part[1] == "include" {
         me = stem($1)
         if (public) {
@@ -85,9 +85,9 @@ all_includes | awk -v floors=tests/layers/floors '
         if (!(me in rank)) { fail("the folder " me " is not in the list of floors"); next }
         if (public) {
             other = stem(path)
-            if (!(room(me) in host) &&
-                ((other in top && top[other] > top[room(me)]) || other == "gangsched"))
-                fail("room " room(me) " includes the higher public header <" path ">")
+            if (!(component(me) in host) &&
+                ((other in top && top[other] > top[component(me)]) || other == "gangsched"))
+                fail("component " component(me) " includes the higher public header <" path ">")
         } else if ($3 == "\"") {
             other = folder(path)
             if (other == path || !(other in rank))
@@ -96,9 +96,9 @@ all_includes | awk -v floors=tests/layers/floors '
                 fail("folder " me " includes the higher folder " other " (\"" path "\")")
             else if (other != me && interface[other] != "*" && path != other "/" interface[other])
                 fail("the interface of " other " is " interface[other] ", not \"" path "\"")
-            else if ((room(me) in host) && !(room(other) in host) && room(other) != "base")
-                fail(room(me) " uses the public headers and base only, not \"" path "\"")
-        } else if (room(path) in top) {
+            else if ((component(me) in host) && !(component(other) in host) && component(other) != "base")
+                fail(component(me) " uses the public headers and base only, not \"" path "\"")
+        } else if (component(path) in top) {
             fail("write \"" path "\", not <" path ">")
         }
     }

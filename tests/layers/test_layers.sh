@@ -56,18 +56,18 @@ status=0
 "$here/check_includes.sh" "$scratch" || status=1
 result include_checker_accepts_a_clean_tree $status
 
-found a_higher_room lib/base/ids.h 3 '#include "core/cell.h"'
-found a_higher_folder_of_the_same_room lib/base/ids.h 3 '#include "base/json/json.h"'
+found a_higher_component lib/base/ids.h 3 '#include "core/cell.h"'
+found a_higher_folder_of_the_same_component lib/base/ids.h 3 '#include "base/json/json.h"'
 found a_header_that_is_no_interface lib/queue/tree.c 6 '#include "core/cell.h"'
 found a_folder_without_a_floor lib/core/cell.c 4 '#include "core/nodes/node.h"'
-found a_higher_room_after_a_string_with_a_comment_mark lib/queue/tree.c 6 '#  include "plan/x.h"'
+found a_higher_component_after_a_string_with_a_comment_mark lib/queue/tree.c 6 '#  include "plan/x.h"'
 found a_higher_public_header lib/base/ids.h 3 '#include <gangsched/core.h>'
 found an_include_without_its_folder lib/core/cell.c 4 '#include "cell.h"'
 found sim_behind_the_public_headers lib/sim/clock.c 4 '#include "core/cell.h"'
 found an_example_behind_the_public_headers examples/gangsched/main.c 4 '#include "core/cell.h"'
 found a_foreign_public_header include/gangsched/core.h 2 '#include <jansson.h>'
 found a_private_include_in_a_public_header include/gangsched/base.h 2 '#include "base/ids.h"'
-found a_public_header_of_a_higher_room include/gangsched/base.h 2 '#include <gangsched/core.h>'
+found a_public_header_of_a_higher_component include/gangsched/base.h 2 '#include <gangsched/core.h>'
 found the_hwloc_adapter_in_another_header include/gangsched/gangsched.h 2 '#include <gangsched/hwloc.h>'
 
 # ---- calls -------------------------------------------------------------------------------------

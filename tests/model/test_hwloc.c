@@ -355,14 +355,14 @@ struct lstopo {
 };
 
 /* Copy what follows `key` in `line`, up to one of `end`; false if it is not there. */
-static bool field(char *to, size_t room, const char *line, const char *key, const char *end)
+static bool field(char *to, size_t size, const char *line, const char *key, const char *end)
 {
     const char *at = strstr(line, key);
     if (!at)
         return false;
     at += strlen(key);
     size_t length = strcspn(at, end);
-    if (length >= room)
+    if (length >= size)
         return false;
     memcpy(to, at, length);
     to[length] = '\0';

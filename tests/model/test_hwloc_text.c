@@ -18,7 +18,7 @@
 #include "support.h"
 
 /* hwloc loses a little memory with a file that it refuses, and its plugins do. They stay loaded so
- * that they can be told by name. */
+ * that reports show them by name. */
 const char *__lsan_default_suppressions(void) __attribute__((visibility("default")));
 const char *__lsan_default_suppressions(void)
 {
@@ -172,7 +172,7 @@ START_TEST(back_ends_that_report_one_device_report_one_gpu)
 }
 END_TEST
 
-START_TEST(back_end_is_told_by_subtype_or_name_where_it_is_not_given)
+START_TEST(subtype_or_name_stand_for_a_back_end_that_is_not_given)
 {
     struct gang_node_spec *spec = read_good(MACHINE(
         PCI("10", "0000:01:00.0", H100,
@@ -259,7 +259,7 @@ static const struct bare {
 };
 enum { BARES = sizeof(bares) / sizeof(bares[0]) };
 
-START_TEST(devices_that_nobody_reports_are_known_by_their_class)
+START_TEST(devices_without_a_report_are_known_by_their_class)
 {
     char text[8192];
     snprintf(text, sizeof(text),
@@ -1008,10 +1008,10 @@ int main(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_set_timeout(c, 120);
     tcase_add_test(c, back_ends_that_report_one_device_report_one_gpu);
-    tcase_add_test(c, back_end_is_told_by_subtype_or_name_where_it_is_not_given);
+    tcase_add_test(c, subtype_or_name_stand_for_a_back_end_that_is_not_given);
     tcase_add_test(c, devices_without_address_are_matched_by_order);
     tcase_add_test(c, devices_without_address_are_matched_with_those_of_their_vendor);
-    tcase_add_loop_test(c, devices_that_nobody_reports_are_known_by_their_class, 0, BARES);
+    tcase_add_loop_test(c, devices_without_a_report_are_known_by_their_class, 0, BARES);
     tcase_add_test(c, devices_that_compute_but_are_no_gpus_are_left_out);
     tcase_add_test(c, console_of_a_dgx_is_left_out);
     tcase_add_test(c, tiles_are_no_gpus);

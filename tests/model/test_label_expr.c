@@ -234,7 +234,7 @@ START_TEST(parentheses_are_bounded)
         free(c.memory);
     }
     text[0] = '\0';
-    for (int i = 0; i < 1000; i++) /* one beside the other, as many as there is room for */
+    for (int i = 0; i < 1000; i++) /* one beside the other, as many as fit */
         strcat(text, "not ");
     strcat(text, "none");
     ck_assert_int_eq(result_of(text), GANG_OK);
@@ -243,7 +243,7 @@ END_TEST
 
 /* ---- numbers ---- */
 
-START_TEST(decimals_are_told_from_other_text)
+START_TEST(decimals_are_distinct_from_other_text)
 {
     const char *const good[] = {"0", "-0", "007", "12.5", "-12.500", "0.0", "99999999999999999999"};
     const char *const wrong[] = {"",   "-",  ".",   "1.",    ".1",  "+1", "1e5",
@@ -299,7 +299,7 @@ int main(void)
     tcase_add_test(tests, the_length_is_bounded);
     tcase_add_test(tests, labels_and_values_have_255_bytes);
     tcase_add_test(tests, parentheses_are_bounded);
-    tcase_add_test(tests, decimals_are_told_from_other_text);
+    tcase_add_test(tests, decimals_are_distinct_from_other_text);
     tcase_add_test(tests, decimals_are_compared_exactly);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -430,7 +430,7 @@ START_TEST(element_sizes_of_empty_arrays_do_not_matter)
 }
 END_TEST
 
-/* A caller whose structs are longer than ours. */
+/* A caller with structs longer than ours. */
 struct new_spec {
     struct gang_node_spec old;
     int64_t more;

@@ -4,7 +4,7 @@
  * step by step through a sequential specification, and never go twice through the same state with
  * the same operations done.
  *
- * An operation may be told to come after another one, so that a call that takes effect in several
+ * An operation may have to come after another one, so that a call that takes effect in several
  * steps is several operations of the same interval.
  *
  * Sources: J. Wing, C. Gong: Testing and Verifying Concurrent Objects, JPDC 17 (1993).
@@ -45,11 +45,11 @@ struct linear {
     uint8_t order[LINEAR_OPS]; /* LINEAR_YES: the order that was found */
     /* inside */
     unsigned char *states;
-    size_t states_room;
+    size_t states_cap;
     struct linear_seen {
         uint64_t done, state, round;
     } * seen;
-    size_t seen_room, seen_count;
+    size_t seen_cap, seen_count;
     uint64_t round; /* entries of earlier histories do not count */
 };
 
@@ -68,22 +68,22 @@ static inline uint64_t linear_hash(const unsigned char *bytes, size_t size)
 /* Where the pair stands or would stand. */
 static inline struct linear_seen *linear_find(const struct linear *l, uint64_t done, uint64_t state)
 {
-    size_t at = (size_t)((done * UINT64_C(0xc4ceb9fe1a85ec53)) ^ state) & (l->seen_room - 1);
+    size_t at = (size_t)((done * UINT64_C(0xc4ceb9fe1a85ec53)) ^ state) & (l->seen_cap - 1);
     while (l->seen[at].round == l->round &&
            (l->seen[at].done != done || l->seen[at].state != state))
-        at = (at + 1) & (l->seen_room - 1);
+        at = (at + 1) & (l->seen_cap - 1);
     return &l->seen[at];
 }
 
 static inline void linear_grow(struct linear *l)
 {
     struct linear_seen *old = l->seen;
-    size_t room = l->seen_room;
-    l->seen_room = room ? 2 * room : 4096;
-    l->seen = calloc(l->seen_room, sizeof(*l->seen));
+    size_t cap = l->seen_cap;
+    l->seen_cap = cap ? 2 * cap : 4096;
+    l->seen = calloc(l->seen_cap, sizeof(*l->seen));
     if (!l->seen)
         abort();
-    for (size_t i = 0; i < room; i++)
+    for (size_t i = 0; i < cap; i++)
         if (old[i].round == l->round)
             *linear_find(l, old[i].done, old[i].state) = old[i];
     free(old);
@@ -93,7 +93,7 @@ static inline void linear_grow(struct linear *l)
 static inline bool linear_note(struct linear *l, uint64_t done, const unsigned char *state)
 {
     uint64_t hash = linear_hash(state, l->state_size);
-    if (2 * l->seen_count >= l->seen_room)
+    if (2 * l->seen_count >= l->seen_cap)
         linear_grow(l);
     struct linear_seen *entry = linear_find(l, done, hash);
     if (entry->round == l->round)
@@ -142,10 +142,10 @@ static inline enum linear_answer linear_check(struct linear *l, const void *begi
     size_t need = (LINEAR_OPS + 1) * l->state_size;
     if (l->count > LINEAR_OPS)
         abort();
-    if (need > l->states_room) {
+    if (need > l->states_cap) {
         free(l->states);
         l->states = malloc(need);
-        l->states_room = need;
+        l->states_cap = need;
         if (!l->states)
             abort();
     }

@@ -58,7 +58,7 @@ struct lc_node {
     int32_t cores;                        /* bits; 0 all along: not named */
     int32_t unhealthy;                    /* devices, as bits */
     int32_t capacity;                     /* millicores, as it is committed */
-    int32_t told;                         /* as it is reported */
+    int32_t reported;                     /* as it is reported */
     int32_t known;                        /* for "could ever fit" */
     int32_t full_pages, gpus, full_cores; /* never change */
 };
@@ -76,7 +76,7 @@ struct lc_alloc {
 
 struct lc_state {
     struct lc_node node[LC_NODES];
-    int32_t pool, pool_capacity, pool_told, pool_known;
+    int32_t pool, pool_capacity, pool_reported, pool_known;
     struct lc_alloc alloc[LC_ALLOCS];
 };
 
@@ -91,14 +91,14 @@ enum lc_kind {
     LC_GROW,
     LC_SHRINK,
     LC_LOOK, /* totals of an allocation */
-    LC_READ_TOLD,
+    LC_READ_REPORTED,
     LC_READ, /* a node's record */
     LC_READ_POOL,
     LC_SET_STATE,
     LC_MARK, /* a device unhealthy */
     LC_HEAL,
     LC_CHANGE,
-    LC_CHANGE_TOLD,
+    LC_CHANGE_REPORTED,
     LC_CHANGE_KNOWN,
     LC_REMOVE,
     LC_REMOVE_KNOWN,
@@ -111,7 +111,7 @@ enum lc_kind {
 
 static const char *const lc_kind_name[LC_KINDS] = {
     "alloc",      "adopt",  "  never", "  ever", "free",    "grow",   "shrink", "look",
-    "  capacity", "read",   "pool",    "state",  "mark",    "heal",   "change", "  told",
+    "  capacity", "read",   "pool",    "state",  "mark",    "heal",   "change", "reported",
     "  known",    "remove", "  known", "add",    "  known", "resize", "  known"};
 
 struct lc_call {
@@ -182,12 +182,13 @@ static inline int lc_fit_ever(const struct lc_state *st, const struct lc_shape *
     int fit = 0;
     for (int i = 0; i < LC_NODES; i++) {
         const struct lc_node *n = &st->node[i];
-        int told = n->state == -1 || n->state == GANG_NODE_REMOVED ? 0 : n->told, known = n->known;
-        int cpu = (told > known) == at_most ? told : known;
+        int reported = n->state == -1 || n->state == GANG_NODE_REMOVED ? 0 : n->reported,
+            known = n->known;
+        int cpu = (reported > known) == at_most ? reported : known;
         if (cpu)
             fit += lc_fit(s, cpu, n->full_pages, full, n->gpus, 0);
     }
-    int pool = (st->pool_told > st->pool_known) == at_most ? st->pool_told : st->pool_known;
+    int pool = (st->pool_reported > st->pool_known) == at_most ? st->pool_reported : st->pool_known;
     return fit < lc_fit_pool(s, pool) ? fit : lc_fit_pool(s, pool);
 }
 
@@ -388,7 +389,7 @@ static inline bool lc_step_node(const struct lc_call *c, struct lc_state *st)
         if (c->result != GANG_OK || n->state != -1)
             return false;
         n->state = GANG_NODE_UP;
-        n->cpu = n->told = n->capacity;
+        n->cpu = n->reported = n->capacity;
         n->pages = n->full_pages;
         n->cores = n->full_cores;
         for (int i = 0; i < n->gpus; i++)
@@ -418,8 +419,8 @@ static inline bool lc_step(const void *history, unsigned op, void *state)
         if (c->result == GANG_ESTALE)
             return st->alloc[c->alloc].life == 2;
         return st->alloc[c->alloc].life == 1 && lc_step_live(c, st);
-    case LC_READ_TOLD:
-        return c->result != GANG_OK || st->node[c->node].told == c->number;
+    case LC_READ_REPORTED:
+        return c->result != GANG_OK || st->node[c->node].reported == c->number;
     case LC_READ:
         return lc_step_read(c, st);
     case LC_READ_POOL:
@@ -431,12 +432,12 @@ static inline bool lc_step(const void *history, unsigned op, void *state)
     case LC_REMOVE:
     case LC_ADD:
         return lc_step_node(c, st);
-    case LC_CHANGE_TOLD:
-        st->node[c->node].told = c->number;
+    case LC_CHANGE_REPORTED:
+        st->node[c->node].reported = c->number;
         return true;
     case LC_CHANGE_KNOWN:
     case LC_ADD_KNOWN:
-        st->node[c->node].known = st->node[c->node].told;
+        st->node[c->node].known = st->node[c->node].reported;
         return true;
     case LC_REMOVE_KNOWN:
         st->node[c->node].known = 0;
@@ -445,10 +446,10 @@ static inline bool lc_step(const void *history, unsigned op, void *state)
         if (c->result == GANG_EBUSY)
             return st->pool + c->number - st->pool_capacity < 0;
         st->pool += c->number - st->pool_capacity;
-        st->pool_capacity = st->pool_told = c->number;
+        st->pool_capacity = st->pool_reported = c->number;
         return c->result == GANG_OK && st->pool >= 0;
     case LC_RESIZE_KNOWN:
-        st->pool_known = st->pool_told;
+        st->pool_known = st->pool_reported;
         return true;
     default:
         return false;
@@ -481,7 +482,7 @@ static inline void lc_begin(struct lc_state *st)
     for (int i = 0; i < LC_ALLOCS; i++)
         for (int k = 0; k < LC_TASKS; k++)
             st->alloc[i].task[k].node = -1;
-    st->pool = st->pool_capacity = st->pool_told = st->pool_known = LC_POOL;
+    st->pool = st->pool_capacity = st->pool_reported = st->pool_known = LC_POOL;
 }
 
 static inline void lc_put_node(struct lc_state *st, int i, int cpu, int pages, int gpus, int cores,
@@ -495,7 +496,7 @@ static inline void lc_put_node(struct lc_state *st, int i, int cpu, int pages, i
     if (!there)
         return;
     n->state = GANG_NODE_UP;
-    n->cpu = n->told = n->known = cpu;
+    n->cpu = n->reported = n->known = cpu;
     n->pages = pages;
     n->cores = cores;
     for (int k = 0; k < gpus; k++)

@@ -219,8 +219,8 @@ END_TEST
 
 START_TEST(soft_rules_keep_no_job_away)
 {
-    const struct gang_affinity_rule wish = {"app", "web", "zone", 0, 1};
-    ck_assert_uint_eq(nodes_of(place_job("db", 1, &wish, 1)), 1u);
+    const struct gang_affinity_rule soft = {"app", "web", "zone", 0, 1};
+    ck_assert_uint_eq(nodes_of(place_job("db", 1, &soft, 1)), 1u);
     ck_assert_uint_eq(nodes_of(place_job("web", 1, NULL, 0)), 1u);
 }
 END_TEST
@@ -273,9 +273,9 @@ END_TEST
 START_TEST(the_first_job_of_its_kind_starts_with_a_soft_rule)
 {
     const struct gang_affinity_rule near = NEAR("app", "web", "rack");
-    const struct gang_affinity_rule wish = {"app", "web", "rack", 1, 1};
+    const struct gang_affinity_rule soft = {"app", "web", "rack", 1, 1};
     refuse_job("web", 1, &near, 1); /* it is not its own peer */
-    ck_assert_uint_eq(nodes_of(place_job("web", 8, &wish, 1)), 3u);
+    ck_assert_uint_eq(nodes_of(place_job("web", 8, &soft, 1)), 3u);
     refuse_job("web", 1, &near, 1);
     put_on("web", 5);
     ck_assert_uint_eq(nodes_of(place_job("web", 2, &near, 1)), 1u << 4);
@@ -310,7 +310,7 @@ START_TEST(a_missing_matching_job_is_a_temporary_refusal)
 }
 END_TEST
 
-/* ---- wishes ---- */
+/* ---- soft rules ---- */
 
 START_TEST(soft_rules_are_dropped_last_one_first)
 {
@@ -320,7 +320,7 @@ START_TEST(soft_rules_are_dropped_last_one_first)
     put_on("b", 4); /* in r2, and */
     gang_alloc_id c = put_on("c", 4);
     ck_assert_uint_eq(nodes_of(place_job(NULL, 2, rules, 3)), 1u << 5); /* not beside c */
-    /* There is not room enough in r2 without n4: so beside c. */
+    /* Without n4, r2 has too little free: so beside c. */
     ck_assert_uint_eq(nodes_of(place_job(NULL, 4, rules, 3)), 1u << 4 | 1u << 5);
     /* Nor in r2 at all, nor in z1. */
     ck_assert_uint_eq(nodes_of(place_job(NULL, 2, rules, 3)), 1u);
@@ -412,11 +412,11 @@ END_TEST
 
 START_TEST(a_node_that_moves_takes_its_jobs_along)
 {
-    static struct box_room room;
+    static struct box_arrays arrays;
     const struct gang_affinity_rule far = FAR("app", "db", "rack");
     struct gang_label place[] = {{"zone", "z1"}, {"rack", "r2"}};
     struct box box = {.name = "n0", .cpu = 4000, .memory = GIB, .place = place, .place_count = 2};
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     put_on("db", 0);
     ck_assert_uint_eq(nodes_of(place_job(NULL, 1, &far, 1)), 1u << 2);
     MUST(gang_node_change(s.w, node[0], &spec, NULL));

@@ -146,11 +146,11 @@ END_TEST
 /* 8 cores and 4 GPUs in two NUMA domains: cores 0-3 with GPUs 2-3, cores 4-7 with GPUs 0-1. */
 static void add_crossed(void)
 {
-    static struct box_room room;
+    static struct box_arrays arrays;
     struct box box = {.name = "n1", .cpu = 8000, .cores = 8, .numas = 2, .gpus = 4};
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     for (int i = 0; i < 4; i++)
-        room.gpu[i].numa = i < 2;
+        arrays.gpu[i].numa = i < 2;
     MUST(gang_node_add(s.w, &spec, NULL, NULL));
 }
 
@@ -184,11 +184,11 @@ END_TEST
 /* Cores 0-3, 4-7 and 8-11; a GPU with the first and one with the last. */
 START_TEST(devices_in_two_domains_have_cores_in_both)
 {
-    static struct box_room room;
+    static struct box_arrays arrays;
     struct box box = {.name = "n1", .cpu = 12000, .cores = 12, .numas = 3, .gpus = 2};
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     struct gang_group_spec g = group_of(1, 8000, 2000);
-    room.gpu[1].numa = 2;
+    arrays.gpu[1].numa = 2;
     MUST(gang_node_add(s.w, &spec, NULL, NULL));
     struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_uint_eq(t.cores[0], 0xf0f);

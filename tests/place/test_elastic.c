@@ -144,7 +144,7 @@ START_TEST(any_group_grows_in_order)
 }
 END_TEST
 
-/* The first group has no room; the second has. */
+/* The first group does not fit; the second does. */
 START_TEST(any_group_grows_that_can)
 {
     struct gang_group_spec g[] = {group_of(2, 1000, 1000), group_of(2, 1000, 0)};
@@ -540,7 +540,7 @@ START_TEST(tasks_on_a_removed_node_are_given_back_one_by_one)
 }
 END_TEST
 
-/* Tasks on a node that is gone need no room any more when it is asked what could ever fit. */
+/* A question what could ever fit leaves out tasks on a removed node. */
 START_TEST(growth_to_make_up_for_a_removed_node)
 {
     add_nodes(2, 2000, 0);

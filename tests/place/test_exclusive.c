@@ -84,7 +84,7 @@ START_TEST(its_nodes_are_taken_whole)
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
     ck_assert(is_full(0));
     ck_assert(is_empty(1));
-    MUST(gang_alloc_get(s.c, id, &info)); /* what it holds beside its tasks is not told */
+    MUST(gang_alloc_get(s.c, id, &info)); /* what it holds beside its tasks is not reported */
     ck_assert_int_eq(info.tasks, 2);
     ck_assert_int_eq(info.cpu_milli, 2000);
     ck_assert_int_eq(info.gpu_milli, 0);

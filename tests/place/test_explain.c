@@ -35,9 +35,9 @@ struct part {
 static struct part part[PARTS];
 static size_t parts;
 
-static void copy_text(char *to, size_t room, const char *from)
+static void copy_text(char *to, size_t size, const char *from)
 {
-    snprintf(to, room, "%s", from ? from : "");
+    snprintf(to, size, "%s", from ? from : "");
 }
 
 static int32_t keep(const struct gang_explanation *e, void *user)
@@ -904,7 +904,7 @@ START_TEST(constraints_have_names)
 }
 END_TEST
 
-/* The snapshot tells what the cluster told then; nothing is changed by asking. */
+/* The snapshot gives the answers that the cluster gave then; questions change nothing. */
 START_TEST(a_snapshot_is_explained)
 {
     struct gang_group_spec g = group_of(4, 1000, 1000), all = group_of(4, 0, 1000);
@@ -1297,7 +1297,7 @@ START_TEST(the_given_reason_is_the_only_obstacle)
 {
     chance_state = test_seed() + (uint64_t)_i;
     random_cluster(false);
-    int told = 0;
+    int reasons = 0;
     for (int i = 0; i < 300; i++) {
         struct random_spec r;
         random_request(&r, 1);
@@ -1319,9 +1319,9 @@ START_TEST(the_given_reason_is_the_only_obstacle)
             continue;
         ck_assert_msg(o.error.constraint == lift_of[which], "%s is in the way, but: %s",
                       gang_constraint_name(lift_of[which]), o.error.text);
-        told++;
+        reasons++;
     }
-    printf("%d reasons\n", told);
+    printf("%d reasons\n", reasons);
 }
 END_TEST
 

@@ -67,7 +67,7 @@ START_TEST(a_gang_over_several_nodes_is_placed_whole)
 }
 END_TEST
 
-/* Eleven of twelve tasks find room: in turn a core, memory, a GPU, a card is missing for the
+/* Eleven of twelve tasks fit: in turn a core, memory, a GPU, a card is missing for the
  * last. */
 START_TEST(alloc_refuses_when_one_node_lacks_something)
 {
@@ -607,7 +607,7 @@ START_TEST(ids_are_never_used_again)
 }
 END_TEST
 
-/* ---- room in advance ---- */
+/* ---- memory in advance ---- */
 
 START_TEST(reserving_checks_its_range)
 {

@@ -5,7 +5,7 @@
 #include "support.h"
 
 static struct stage s;
-static struct box_room room;
+static struct box_arrays arrays;
 
 static void open_stage(void)
 {
@@ -24,18 +24,18 @@ static gang_node_id add_box(const char *name, size_t gpus, int64_t gpu_memory)
     return stage_add(&s, &box);
 }
 
-/* A node whose devices `room` and `links` describe. */
+/* A node with the devices of `arrays` and `links`. */
 static gang_node_id add_described(size_t gpus, const struct gang_link_spec *links, size_t count,
                                   const uint8_t *near)
 {
     struct box box = {.name = "n1", .cpu = 64000, .gpus = gpus, .numas = 2};
     struct gang_gpu_spec gpu[GANG_MAX_GPUS];
-    memcpy(gpu, room.gpu, sizeof(gpu));
-    struct gang_node_spec spec = box_spec(&box, &room);
+    memcpy(gpu, arrays.gpu, sizeof(gpu));
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     gang_node_id id;
     for (size_t i = 0; i < gpus; i++) {
-        room.gpu[i].model = gpu[i].model;
-        room.gpu[i].memory_bytes = gpu[i].memory_bytes;
+        arrays.gpu[i].model = gpu[i].model;
+        arrays.gpu[i].memory_bytes = gpu[i].memory_bytes;
     }
     spec.links = links;
     spec.link_count = count;
@@ -255,9 +255,9 @@ END_TEST
 /* The first device alone has its size; the two others go together. */
 START_TEST(memory_of_several_devices_is_found_among_unlike_ones)
 {
-    memset(&room, 0, sizeof(room));
-    room.gpu[0].memory_bytes = 16 * GIB;
-    room.gpu[1].memory_bytes = room.gpu[2].memory_bytes = 32 * GIB;
+    memset(&arrays, 0, sizeof(arrays));
+    arrays.gpu[0].memory_bytes = 16 * GIB;
+    arrays.gpu[1].memory_bytes = arrays.gpu[2].memory_bytes = 32 * GIB;
     add_described(3, NULL, 0, NULL);
     struct gang_group_spec g = group_of_memory(4, 8 * GIB, 2);
     const struct task_list *list = stage_tasks(&s, stage_alloc_group(&s, &g));
@@ -268,12 +268,12 @@ START_TEST(memory_of_several_devices_is_found_among_unlike_ones)
 }
 END_TEST
 
-/* Both have room, and for eight gibibytes the one gives a half and the other a quarter. */
+/* The task fits on both, and for eight gibibytes the one gives a half and the other a quarter. */
 START_TEST(memory_of_several_devices_is_not_of_unlike_ones)
 {
-    memset(&room, 0, sizeof(room));
-    room.gpu[0].memory_bytes = 16 * GIB;
-    room.gpu[1].memory_bytes = 32 * GIB;
+    memset(&arrays, 0, sizeof(arrays));
+    arrays.gpu[0].memory_bytes = 16 * GIB;
+    arrays.gpu[1].memory_bytes = 32 * GIB;
     gang_node_id id = add_described(2, NULL, 0, NULL);
     struct gang_group_spec g = group_of_memory(1, 8 * GIB, 2);
     ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
@@ -316,10 +316,10 @@ END_TEST
 START_TEST(memory_goes_with_the_model)
 {
     static const char *const t4 = "T4";
-    memset(&room, 0, sizeof(room));
+    memset(&arrays, 0, sizeof(arrays));
     for (int i = 0; i < 4; i++) {
-        room.gpu[i].model = i < 2 ? "T4" : "A100";
-        room.gpu[i].memory_bytes = i == 1 ? 0 : 16 * GIB;
+        arrays.gpu[i].model = i < 2 ? "T4" : "A100";
+        arrays.gpu[i].memory_bytes = i == 1 ? 0 : 16 * GIB;
     }
     add_described(4, NULL, 0, NULL);
     struct gang_group_spec g = group_of_memory(2, 8 * GIB, 0);
@@ -374,9 +374,9 @@ END_TEST
 
 START_TEST(only_devices_of_the_models_are_given)
 {
-    memset(&room, 0, sizeof(room));
+    memset(&arrays, 0, sizeof(arrays));
     for (int i = 0; i < 6; i++)
-        room.gpu[i].model = i % 3 == 0 ? "T4" : i % 3 == 1 ? "A100" : NULL;
+        arrays.gpu[i].model = i % 3 == 0 ? "T4" : i % 3 == 1 ? "A100" : NULL;
     add_described(6, NULL, 0, NULL);
     const char *const t4 = "T4", *const both[] = {"T4", "A100"}, *const none = "H100";
     struct gang_group_spec g = group_of(1, 0, 2000);
@@ -409,7 +409,7 @@ START_TEST(linked_devices_go_together)
 {
     const struct gang_link_spec links[] = {{0, 3, GANG_LINK_NVLINK, 1, 0},
                                            {1, 2, GANG_LINK_NVLINK, 1, 0}};
-    memset(&room, 0, sizeof(room));
+    memset(&arrays, 0, sizeof(arrays));
     add_described(4, links, 2, NULL);
     uint64_t first = place_one(2000, 0).gpus, second = place_one(2000, 0).gpus;
     ck_assert((first == 9 && second == 6) || (first == 6 && second == 9));
@@ -425,7 +425,7 @@ START_TEST(four_devices_of_one_ring_are_chosen)
         for (int32_t k = i + 2; k < 8; k += 2)
             links[count++] = (struct gang_link_spec){i, k, GANG_LINK_NVLINK, 1, 0};
     ck_assert_uint_eq(count, 12);
-    memset(&room, 0, sizeof(room));
+    memset(&arrays, 0, sizeof(arrays));
     add_described(8, links, count, NULL);
     uint64_t first = place_one(4000, 0).gpus, second = place_one(4000, 0).gpus;
     ck_assert(first == 0x55 || first == 0xaa);
@@ -435,7 +435,7 @@ END_TEST
 
 START_TEST(devices_of_one_numa_domain_go_together)
 {
-    memset(&room, 0, sizeof(room));
+    memset(&arrays, 0, sizeof(arrays));
     add_described(8, NULL, 0, NULL); /* 0-3 and 4-7 */
     place_one(1000, 0);              /* one of a domain */
     uint64_t four = place_one(4000, 0).gpus;
@@ -451,7 +451,7 @@ START_TEST(closeness_may_be_given)
             near[i * 4 + k] = i == k       ? GANG_LOCALITY_LINK
                               : i + k == 3 ? GANG_LOCALITY_PCI /* 0 and 3, 1 and 2 */
                                            : GANG_LOCALITY_SYSTEM;
-    memset(&room, 0, sizeof(room));
+    memset(&arrays, 0, sizeof(arrays));
     add_described(4, NULL, 0, near);
     uint64_t pair = place_one(2000, 0).gpus;
     ck_assert(pair == 9 || pair == 6);

@@ -801,10 +801,10 @@ static void random_machine(struct sliced *n, struct gang_profile_spec *profiles)
     n->spec.profile_count = 1 + index_below(MOST_PROFILES);
     for (size_t i = 0; i < n->spec.profile_count; i++) {
         uint64_t width = 1 + index_below(few && i ? 1 : below(2) ? 3 : MOST_SLICES);
-        uint64_t room = (UINT64_C(1) << (MOST_SLICES - width + 1)) - 1;
+        uint64_t starts = (UINT64_C(1) << (MOST_SLICES - width + 1)) - 1;
         profiles[i] = (struct gang_profile_spec){names[i], NULL, (int64_t)width, 0};
         while (!profiles[i].starts)
-            profiles[i].starts = (few && !i ? 255 : index_below(256)) & room;
+            profiles[i].starts = (few && !i ? 255 : index_below(256)) & starts;
     }
 }
 

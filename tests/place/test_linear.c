@@ -102,7 +102,7 @@ static struct lc_call *add(enum lc_kind kind, uint64_t call, uint64_t back, gang
 {
     struct lc_call *c = lc_add(&h, kind, call, back, LINEAR_NOT_AFTER);
     c->result = r;
-    c->thread = (int)h.count; /* each by another thread, unless told */
+    c->thread = (int)h.count; /* each by another thread by default */
     return c;
 }
 
@@ -347,11 +347,11 @@ START_TEST(steps_of_one_call_come_in_their_order)
     struct lc_call *c = add(LC_CHANGE, 0, 9, GANG_OK);
     c->node = 0;
     c->number = 2000;
-    c = add(LC_CHANGE_TOLD, 0, 9, GANG_OK);
+    c = add(LC_CHANGE_REPORTED, 0, 9, GANG_OK);
     c->node = 0;
     c->number = 2000;
     h.op[1].after = 0;
-    c = add(LC_READ_TOLD, 1, 2, GANG_OK);
+    c = add(LC_READ_REPORTED, 1, 2, GANG_OK);
     c->node = 0;
     c->number = 1000;
     add_read(1, 2, 0, 2000);

@@ -148,7 +148,7 @@ struct note {
     struct lc_call c;
     uint64_t call, back;
     gang_node_id node[LC_CALL_TASKS];
-    int told; /* LC_READ */
+    int reported; /* LC_READ */
 };
 
 struct hold {
@@ -180,7 +180,7 @@ static struct game {
     struct lc_state begin;
     int nodes, players;
     bool manual_recycle;
-    bool tight;                  /* every node has room for one task: see move_or_seek() */
+    bool tight;                  /* every node fits one task: see move_or_seek() */
     gang_node_id id[LC_NODES];   /* at first */
     _Atomic(gang_node_id) spare; /* once it is added */
     struct hold shared[SHARED];
@@ -460,7 +460,7 @@ static gang_result call_read(struct player *p, uint64_t dice)
     note_end(n, r);
     n->c.node = node;
     n->c.seen = seen_of(&info);
-    n->told = (int)info.cpu_milli;
+    n->reported = (int)info.cpu_milli;
     return r;
 }
 
@@ -543,7 +543,7 @@ static gang_result call_health(struct player *p, uint64_t dice)
     return r;
 }
 
-/* One seeks room for a task, the others move theirs from node to node: a refusal is true or not
+/* One seeks a place for a task, the others move theirs from node to node: a refusal is true or not
  * according to what lies between two steps. */
 static void move_or_seek(struct player *p)
 {
@@ -705,7 +705,7 @@ static void history_add(struct lc_history *h, struct note *n)
             ck_assert_int_ge(n->c.task[i].node, 0);
         }
     if (n->c.kind == LC_READ) {
-        add_part(h, n, LC_READ_TOLD, LINEAR_NOT_AFTER)->number = n->told;
+        add_part(h, n, LC_READ_REPORTED, LINEAR_NOT_AFTER)->number = n->reported;
         add_part(h, n, LC_READ, first);
         return;
     }
@@ -715,7 +715,7 @@ static void history_add(struct lc_history *h, struct note *n)
     if (n->c.result != GANG_OK)
         return;
     if (n->c.kind == LC_CHANGE) {
-        add_part(h, n, LC_CHANGE_TOLD, first);
+        add_part(h, n, LC_CHANGE_REPORTED, first);
         add_part(h, n, LC_CHANGE_KNOWN, first + 1);
     } else if (n->c.kind == LC_REMOVE) {
         add_part(h, n, LC_REMOVE_KNOWN, first);
@@ -803,7 +803,7 @@ static void history_end(struct lc_history *h)
         note_end(n, gang_node_get(g.c, id, &info));
         n->c.node = i < g.nodes ? i : SPARE;
         n->c.seen = seen_of(&info);
-        n->told = (int)info.cpu_milli;
+        n->reported = (int)info.cpu_milli;
         history_add(h, n);
     }
     call_pool(&last);

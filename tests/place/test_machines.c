@@ -159,10 +159,10 @@ END_TEST
 /* Cores and memory of one domain; links by number, 1000 MB/s each. */
 static void add_linked(size_t gpus, const uint8_t *count)
 {
-    static struct box_room room;
+    static struct box_arrays arrays;
     static struct gang_link_spec link[64];
     struct box box = {.name = "n1", .cpu = 8000, .gpus = gpus};
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     spec.links = link;
     for (size_t i = 0; i < gpus; i++)
         for (size_t j = i + 1; j < gpus; j++)

@@ -36,10 +36,10 @@ static void add(int i, const char *rare)
 
 static void relabel(int i, const char *rare)
 {
-    static struct box_room room;
+    static struct box_arrays arrays;
     struct gang_label label = {"rare", rare};
     struct box box = box_of(i, &label);
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     MUST(gang_node_change(s.w, node[i], &spec, NULL));
 }
 
@@ -301,7 +301,7 @@ static void compare(gang_request *q)
 static void step(int *count)
 {
     static const char *const names[] = {"p", "q"};
-    static struct box_room room;
+    static struct box_arrays arrays;
     int i = (int)number_below((uint32_t)*count);
     struct gang_label label = {"rare", number_below(20) ? "n" : "y"};
     gang_alloc_id id;
@@ -309,7 +309,7 @@ static void step(int *count)
     struct box box = box_of(i, &label);
     box.partitions = names + number_below(2);
     box.partition_count = number_below(2);
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     switch (number_below(8)) {
     case 0:
         (void)!gang_alloc(s.w, request[number_below(REQUESTS)], &id, NULL);
@@ -320,7 +320,7 @@ static void step(int *count)
             MUST(gang_alloc_free(s.w, id));
         break;
     case 2:
-        /* One that was removed is still told of while something holds a part of it. */
+        /* A removed node is still listed while something holds a part of it. */
         info.size = sizeof(info);
         if (gang_node_get(s.c, node[i], &info) == GANG_OK && info.state != GANG_NODE_REMOVED)
             MUST(gang_node_change(s.w, node[i], &spec, NULL));

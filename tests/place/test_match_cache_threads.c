@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Labels wander over the nodes, nodes come and go in the same slots, and modes of partitions
- * change, while other threads look for rare nodes. One of them always has room: nothing is refused.
+ * change, while other threads look for rare nodes. One of these is always free: nothing is refused.
  * Under ThreadSanitizer, too. */
 #include <gangsched/gangsched.h>
 
@@ -30,23 +30,23 @@ static void name_of(int i, char name[static 20])
     snprintf(name, 20, "%c%d", i % 10 ? 'n' : 'p', i);
 }
 
-static struct gang_node_spec spec_of(const char *name, struct box_room *room,
+static struct gang_node_spec spec_of(const char *name, struct box_arrays *arrays,
                                      const struct gang_label *label)
 {
     static const char *const mine[] = {"mine"};
     struct box box = {.name = name, .cpu = 2000 * PLACERS, .labels = label, .label_count = 1};
     box.partitions = mine;
     box.partition_count = name[0] == 'p';
-    return box_spec(&box, room);
+    return box_spec(&box, arrays);
 }
 
 static void relabel(gang_worker *w, int i, const char *value)
 {
-    struct box_room room;
+    struct box_arrays arrays;
     char name[20];
     struct gang_label label = {"rare", value};
     name_of(i, name);
-    struct gang_node_spec spec = spec_of(name, &room, &label);
+    struct gang_node_spec spec = spec_of(name, &arrays, &label);
     check(gang_node_change(w, node[i], &spec, NULL), "change");
 }
 
@@ -70,9 +70,9 @@ static void *wander(void *user)
         relabel(w, at, "n");
         at = next;
         check(gang_partition_set(w, "mine", i % 2), "mode");
-        struct box_room room;
+        struct box_arrays arrays;
         struct gang_label label = {"rare", "fresh"};
-        struct gang_node_spec spec = spec_of("x", &room, &label);
+        struct gang_node_spec spec = spec_of("x", &arrays, &label);
         gang_node_id x;
         gang_alloc_id id;
         check(gang_node_add(w, &spec, &x, NULL), "add");
@@ -113,7 +113,7 @@ static gang_request *request(const char *where)
 
 START_TEST(nothing_is_refused_while_labels_move_between_nodes)
 {
-    static struct box_room room;
+    static struct box_arrays arrays;
     pthread_t thread[PLACERS + 1];
     MUST(gang_cluster_new(NULL, &s.c, NULL)); /* the stage's own counts for one thread alone */
     MUST(gang_worker_new(s.c, &s.w));
@@ -121,7 +121,7 @@ START_TEST(nothing_is_refused_while_labels_move_between_nodes)
         char name[20];
         struct gang_label label = {"rare", i == 1 ? "y" : "n"};
         name_of(i, name);
-        struct gang_node_spec spec = spec_of(name, &room, &label);
+        struct gang_node_spec spec = spec_of(name, &arrays, &label);
         MUST(gang_node_add(s.w, &spec, &node[i], NULL));
     }
     rare = request("rare = y");

@@ -108,7 +108,7 @@ START_TEST(faults_are_refused_with_their_path)
 }
 END_TEST
 
-/* Elements of a newer caller, whose surplus is zero. */
+/* Elements of a newer caller; what they have beyond ours is zero. */
 START_TEST(shapes_follow_the_size_rule)
 {
     struct {

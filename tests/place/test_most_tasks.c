@@ -23,7 +23,7 @@ struct shape {
     int count, min, cpu, gpus;
 };
 
-/* Who demands or prefers the domain. */
+/* The groups that demand or prefer the domain. */
 enum owner { REQUEST, GROUP, SET };
 
 struct world {

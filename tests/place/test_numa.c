@@ -7,7 +7,7 @@
 #include "support.h"
 
 static struct stage s;
-static struct box_room room;
+static struct box_arrays arrays;
 
 static void open_stage(void)
 {
@@ -24,10 +24,10 @@ static struct gang_node_spec four_domains(void)
 {
     static const struct box box = {
         .name = "n1", .cpu = 16000, .memory = 64 * GIB, .cores = 16, .numas = 4, .gpus = 8};
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     for (int i = 0; i < 4; i++) {
-        room.numa[i].package = i / 2;
-        room.numa[i].memory_bytes = 16 * GIB;
+        arrays.numa[i].package = i / 2;
+        arrays.numa[i].memory_bytes = 16 * GIB;
     }
     return spec;
 }
@@ -147,7 +147,7 @@ END_TEST
 START_TEST(strict_memory_is_that_of_the_domain)
 {
     struct gang_node_spec spec = four_domains();
-    room.numa[2].memory_bytes = 32 * GIB;
+    arrays.numa[2].memory_bytes = 32 * GIB;
     add(&spec);
     struct gang_group_spec g = task_of(0, 1000, GANG_NUMA_STRICT);
     g.memory_bytes = 17 * GIB;
@@ -165,7 +165,7 @@ END_TEST
 START_TEST(unknown_memory_of_a_domain_is_not_checked)
 {
     struct gang_node_spec spec = four_domains();
-    room.numa[3].memory_bytes = 0;
+    arrays.numa[3].memory_bytes = 0;
     add(&spec);
     struct gang_group_spec g = task_of(1000, 1000, GANG_NUMA_STRICT);
     g.memory_bytes = 64 * GIB;
@@ -191,9 +191,9 @@ START_TEST(devices_and_cores_of_unknown_domain_are_in_none)
 {
     struct gang_node_spec spec = four_domains();
     for (int i = 0; i < 8; i++)
-        room.gpu[i].numa = i == 5 ? 2 : -1;
+        arrays.gpu[i].numa = i == 5 ? 2 : -1;
     for (int i = 8; i < 11; i++)
-        room.core[i].numa = -1;
+        arrays.core[i].numa = -1;
     add(&spec);
     struct gang_group_spec g = task_of(2000, 1000, GANG_NUMA_STRICT);
     assert_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_NUMA);
@@ -318,8 +318,8 @@ static gang_node_id add_sliced(void)
     static const char *const parent[4] = {"a", "b", "c", "d"};
     struct gang_node_spec spec = four_domains();
     for (int i = 0; i < 8; i++) {
-        room.gpu[i].parent = parent[i / 2];
-        room.gpu[i].mig_index = i % 2;
+        arrays.gpu[i].parent = parent[i / 2];
+        arrays.gpu[i].mig_index = i % 2;
     }
     spec.profiles = &profile;
     spec.profile_count = 1;
@@ -370,7 +370,7 @@ START_TEST(ranked_models_go_before_links_strictly_too)
     spec.links = &link;
     spec.link_count = 1;
     for (int i = 0; i < 8; i++)
-        room.gpu[i].model = models[i / 2 == 2 ? 0 : 1];
+        arrays.gpu[i].model = models[i / 2 == 2 ? 0 : 1];
     add(&spec);
     struct gang_group_spec g = task_of(2000, 2000, GANG_NUMA_STRICT);
     g.gpu_models = models;
@@ -390,7 +390,7 @@ START_TEST(unusable_devices_are_not_spared)
     spec.links = links;
     spec.link_count = 2;
     for (int i = 0; i < 8; i++)
-        room.gpu[i].state = i > 2 ? GANG_GPU_UNHEALTHY : GANG_GPU_OK;
+        arrays.gpu[i].state = i > 2 ? GANG_GPU_UNHEALTHY : GANG_GPU_OK;
     add(&spec);
     ck_assert_uint_eq(place(0, 1000, GANG_NUMA_PREFER).gpus, 1 << 0);
     ck_assert_uint_eq(place(1000, 2000, GANG_NUMA_PREFER).gpus, 1 << 1 | 1 << 2);
@@ -519,7 +519,7 @@ START_TEST(of_equal_devices_those_near_a_card)
 }
 END_TEST
 
-/* It is a wish of less weight than links, and of more than the cores. */
+/* It is a preference of less weight than links, and of more than the cores. */
 START_TEST(a_card_goes_behind_links_and_before_cores)
 {
     static const struct gang_nic_spec nic = {"mlx5_0", NULL, 0, 0};
@@ -547,7 +547,7 @@ START_TEST(in_a_machine_without_domains_all_are_near_its_cards)
 {
     static const struct gang_nic_spec nic = {"eth0", NULL, -1, 0};
     struct box box = {.name = "n1", .cpu = 8000, .gpus = 4};
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     spec.nics = &nic;
     spec.nic_count = 1;
     add(&spec);
@@ -577,7 +577,7 @@ START_TEST(more_bandwidth_wins)
 END_TEST
 
 /* Another machine of the same sizes is not taken for one that is remembered. */
-START_TEST(machines_that_differ_in_links_are_told_apart)
+START_TEST(machines_that_differ_in_links_have_types_of_their_own)
 {
     struct gang_link_spec link = {0, 7, GANG_LINK_NVLINK, 1, 0};
     struct gang_node_spec spec = four_domains();
@@ -596,7 +596,7 @@ START_TEST(machines_that_differ_in_links_are_told_apart)
 }
 END_TEST
 
-/* ---- as many as there is room for ---- */
+/* ---- as many as fit ---- */
 
 /* Random machines, some things taken: exactly as many strict tasks go there as the domains hold. */
 START_TEST(as_many_strict_tasks_as_the_domains_hold)
@@ -605,12 +605,12 @@ START_TEST(as_many_strict_tasks_as_the_domains_hold)
     for (int round = 0; round < 300; round++) {
         struct box box = {.name = "n1", .cpu = 64000, .cores = 64, .numas = (size_t)(1 + below(6))};
         box.gpus = index_below(17);
-        struct gang_node_spec spec = box_spec(&box, &room);
+        struct gang_node_spec spec = box_spec(&box, &arrays);
         struct gang_link_spec link[16];
         for (size_t i = 0; i < box.gpus; i++)
-            room.gpu[i].numa = (int32_t)below((int64_t)box.numas + 1) - 1;
+            arrays.gpu[i].numa = (int32_t)below((int64_t)box.numas + 1) - 1;
         for (size_t i = 0; i < 64; i++)
-            room.core[i].numa = (int32_t)below((int64_t)box.numas + 1) - 1;
+            arrays.core[i].numa = (int32_t)below((int64_t)box.numas + 1) - 1;
         for (size_t i = 0; i + 1 < box.gpus; i += 2)
             link[i / 2] = (struct gang_link_spec){(int32_t)i, (int32_t)i + 1, GANG_LINK_NVLINK, 1,
                                                   1000 * below(3)};
@@ -637,9 +637,9 @@ START_TEST(as_many_strict_tasks_as_the_domains_hold)
         for (int d = 0; d < (int)box.numas; d++) {
             int here = 0, there = 0;
             for (size_t i = 0; i < box.gpus; i++)
-                here += room.gpu[i].numa == d && (info.gpu_mask >> i & 1);
+                here += arrays.gpu[i].numa == d && (info.gpu_mask >> i & 1);
             for (size_t i = 0; i < 64; i++)
-                there += room.core[i].numa == d && (cores >> i & 1);
+                there += arrays.core[i].numa == d && (cores >> i & 1);
             int by_gpus = gpus ? here / gpus : 64, by_cores = cpu ? there / cpu : 64;
             holds += by_gpus < by_cores ? by_gpus : by_cores;
         }
@@ -709,7 +709,7 @@ int main(void)
     tcase_add_test(tests, a_card_goes_behind_links_and_before_cores);
     tcase_add_test(tests, in_a_machine_without_domains_all_are_near_its_cards);
     tcase_add_test(tests, more_bandwidth_wins);
-    tcase_add_test(tests, machines_that_differ_in_links_are_told_apart);
+    tcase_add_test(tests, machines_that_differ_in_links_have_types_of_their_own);
     tcase_add_test(tests, as_many_strict_tasks_as_the_domains_hold);
     tcase_add_test(tests, an_unknown_policy_is_refused);
     suite_add_tcase(suite, tests);

@@ -43,9 +43,9 @@ static struct box box_of(const char *name, const char *block, const char *rack)
 
 static gang_result node_add(int i, const struct box *box)
 {
-    static struct box_room room;
+    static struct box_arrays arrays;
     struct gang_error error = GANG_ERROR_INIT;
-    struct gang_node_spec spec = box_spec(box, &room);
+    struct gang_node_spec spec = box_spec(box, &arrays);
     gang_result r = gang_node_add(s.w, &spec, &node[i], &error);
     ck_assert_int_eq(error.code, r);
     ck_assert((r == GANG_OK) == (node[i] != GANG_ID_NONE));
@@ -132,11 +132,11 @@ static gang_result add_many_domains(void) /* the tables of domains grow */
 
 static gang_result change_node(void)
 {
-    static struct box_room room;
+    static struct box_arrays arrays;
     struct gang_error error = GANG_ERROR_INIT;
     struct box box = box_of("n0", "b1", "r3");
     box.memory = 128 * GIB;
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     gang_result r = fresh(0);
     if (r != GANG_OK)
         return r;
@@ -147,14 +147,14 @@ static gang_result change_node(void)
 
 static gang_result change_many(void) /* more and more nodes in one domain */
 {
-    static struct box_room room;
+    static struct box_arrays arrays;
     for (int i = 0; i < 10; i++) {
         char name[20];
         gang_node_id id;
         snprintf(name, sizeof(name), "m%d", i);
         struct box box = box_of(name, "b3", "r3");
         box.cpu = 0;
-        struct gang_node_spec spec = box_spec(&box, &room);
+        struct gang_node_spec spec = box_spec(&box, &arrays);
         MUST(gang_node_find(s.c, name, &id));
         gang_result r = gang_node_change(s.w, id, &spec, NULL);
         if (r != GANG_OK)
@@ -727,14 +727,14 @@ END_TEST
 
 START_TEST(a_cluster_is_built_or_not)
 {
-    static struct box_room room;
+    static struct box_arrays arrays;
     struct gang_kind_spec kinds[] = {
         {sizeof(kinds[0]), "nic", NULL, GANG_SCOPE_NODE, 0, 0},
         {sizeof(kinds[0]), "lic", NULL, GANG_SCOPE_CLUSTER, 0, 9},
     };
     struct box box = box_of("n0", "b0", "r0");
     box.gpus = 8;
-    struct gang_node_spec nodes[] = {box_spec(&box, &room), box_spec(&box, &room)};
+    struct gang_node_spec nodes[] = {box_spec(&box, &arrays), box_spec(&box, &arrays)};
     struct gang_scenario scenario = GANG_SCENARIO_INIT;
     nodes[1].name = "n1";
     scenario.levels = levels;

@@ -3,7 +3,7 @@
  * kept only from gang_alloc_each(). Nothing is taken twice, constraints hold, gangs
  * are whole, and what is refused could not have been given.
  *   GANG_SEED           begins with this cluster
- *   GANG_TEST_SECONDS   how long, 3 unless told */
+ *   GANG_TEST_SECONDS   how long, 3 by default */
 #include <gangsched/gangsched.h>
 
 #include <inttypes.h>
@@ -41,7 +41,7 @@ struct machine {
 };
 
 /* One group of a request. */
-struct wish {
+struct task_group {
     int64_t count, min, cpu, pages, nics, lics;
     int devices;
     int64_t share;  /* milli-GPUs of each device; 0: by memory */
@@ -53,7 +53,7 @@ struct wish {
 };
 
 struct order {
-    struct wish wish[2];
+    struct task_group group[2];
     int groups;
     int64_t min, count; /* of the whole request */
     int same;           /* of the request, or of a set around all groups: the narrower one */
@@ -62,7 +62,7 @@ struct order {
     struct peer {
         int app;   /* -1: any */
         int level; /* -1: on a node */
-        bool near, wish;
+        bool near, group;
     } peer[2];
     int peers;
     bool alone; /* has its nodes to itself */
@@ -116,8 +116,8 @@ static struct machine *machine_of(gang_node_id id)
     return NULL;
 }
 
-/* What is free of a machine, by the books. */
-struct room {
+/* The free capacity of a machine, by the books. */
+struct capacity {
     int64_t cpu, pages, nics, lics;
     int64_t gpu[MAX_GPUS];
     uint64_t cores; /* not owned */
@@ -151,9 +151,9 @@ static bool is_kept(const struct machine *m)
     return false;
 }
 
-static struct room room_of(const struct machine *m, const struct grant *whose)
+static struct capacity capacity_of(const struct machine *m, const struct grant *whose)
 {
-    struct room r = {m->cpu, m->pages, m->nics, 0, {0}, 0, 0, 0};
+    struct capacity r = {m->cpu, m->pages, m->nics, 0, {0}, 0, 0, 0};
     for (int i = 0; i < m->gpus; i++)
         r.gpu[i] = 1000;
     for (int i = 0; i < m->cores; i++)
@@ -163,7 +163,7 @@ static struct room room_of(const struct machine *m, const struct grant *whose)
             const struct gang_task *t = &grant[g].task[k];
             if (t->node != m->id)
                 continue;
-            const struct wish *w = &grant[g].order.wish[t->group];
+            const struct task_group *w = &grant[g].order.group[t->group];
             r.tasks++;
             r.cpu -= t->cpu_milli;
             r.pages -= t->memory_bytes / GANG_PAGE_BYTES;
@@ -176,7 +176,7 @@ static struct room room_of(const struct machine *m, const struct grant *whose)
         }
     }
     if (whose == EVERYBODY && is_kept(m))
-        r = (struct room){.tasks = r.tasks};
+        r = (struct capacity){.tasks = r.tasks};
     return r;
 }
 
@@ -185,7 +185,7 @@ static int64_t lics_free(const struct grant *whose)
     int64_t lics = lic_capacity;
     for (int g = 0; g < grants; g++)
         for (size_t k = 0; k < grant[g].tasks && is_counted(&grant[g], whose); k++)
-            lics -= grant[g].order.wish[grant[g].task[k].group].lics;
+            lics -= grant[g].order.group[grant[g].task[k].group].lics;
     return lics;
 }
 
@@ -196,7 +196,7 @@ static bool names_cores(const struct machine *m)
 
 /* ---- how many tasks fit, exactly ---- */
 
-static int64_t share_on(const struct wish *w, const struct machine *m, int gpu)
+static int64_t share_on(const struct task_group *w, const struct machine *m, int gpu)
 {
     if (w->share)
         return w->share;
@@ -210,8 +210,8 @@ static int64_t share_on(const struct wish *w, const struct machine *m, int gpu)
 
 /* Tasks that take `share` of each of w->devices different devices. So many as sum(min(c, T)) >= T *
  * devices allows, where c is what one device can hold: the theorem of Gale and Ryser. */
-static int64_t fit_share(const struct wish *w, const struct machine *m, const struct room *r,
-                         int64_t share)
+static int64_t fit_share(const struct task_group *w, const struct machine *m,
+                         const struct capacity *r, int64_t share)
 {
     int64_t tasks = 0;
     for (;; tasks++) {
@@ -227,7 +227,8 @@ static int64_t fit_share(const struct wish *w, const struct machine *m, const st
     }
 }
 
-static int64_t fit_gpus(const struct wish *w, const struct machine *m, const struct room *r)
+static int64_t fit_gpus(const struct task_group *w, const struct machine *m,
+                        const struct capacity *r)
 {
     int64_t tasks = 0;
     bool done[1001] = {false};
@@ -252,7 +253,8 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static int64_t fit_room(const struct wish *w, const struct machine *m, const struct room *r)
+static int64_t fit_capacity(const struct task_group *w, const struct machine *m,
+                            const struct capacity *r)
 {
     int64_t tasks = MAX_TASKS;
     if (w->cpu)
@@ -266,7 +268,7 @@ static int64_t fit_room(const struct wish *w, const struct machine *m, const str
     return tasks;
 }
 
-static bool matches(const struct wish *w, const struct machine *m)
+static bool matches(const struct task_group *w, const struct machine *m)
 {
     bool zone = w->zone == 0 || (w->zone > 0 ? m->zone == w->zone : m->zone != -w->zone);
     return zone && (!w->batch || m->batch);
@@ -303,22 +305,22 @@ static bool is_admitted(const struct order *o, const struct grant *self, const s
             if (!means(peer, &g->order) || !is_near(g, m, peer->level))
                 continue;
             near[k] = true;
-            if (!peer->near && !peer->wish)
+            if (!peer->near && !peer->group)
                 return false;
         }
         for (int k = 0; k < g->order.peers; k++) {
             const struct peer *peer = &g->order.peer[k];
-            if (!peer->near && !peer->wish && means(peer, o) && is_near(g, m, peer->level))
+            if (!peer->near && !peer->group && means(peer, o) && is_near(g, m, peer->level))
                 return false;
         }
     }
     for (int k = 0; k < o->peers; k++)
-        if (o->peer[k].near && !o->peer[k].wish && !near[k])
+        if (o->peer[k].near && !o->peer[k].group && !near[k])
             return false;
     return true;
 }
 
-static bool is_untouched(const struct machine *m, const struct room *r)
+static bool is_untouched(const struct machine *m, const struct capacity *r)
 {
     bool whole = r->cpu == m->cpu && r->pages == m->pages && r->nics == m->nics;
     for (int i = 0; i < m->gpus; i++)
@@ -328,7 +330,7 @@ static bool is_untouched(const struct machine *m, const struct room *r)
 
 /* Tasks of a group of an order that fit in all, now (EVERYBODY), or if all nodes were up and others
  * were gone. `self`: what the order has already; NULL: nothing. */
-static int64_t fit_all(const struct order *o, const struct wish *w, const struct grant *self,
+static int64_t fit_all(const struct order *o, const struct task_group *w, const struct grant *self,
                        const struct grant *whose)
 {
     int64_t tasks = 0;
@@ -339,12 +341,12 @@ static int64_t fit_all(const struct order *o, const struct wish *w, const struct
         if (whose == EVERYBODY && !is_admitted(o, self, m))
             continue;
         bool own = o->alone && self && is_on(self, m);
-        struct room r = room_of(m, own ? self : whose);
+        struct capacity r = capacity_of(m, own ? self : whose);
         if (o->alone && !own && !is_untouched(m, &r))
             continue;
         for (int k = 0; k < m->gpus && whose == EVERYBODY; k++)
             r.gpu[k] = m->sick >> k & 1 ? 0 : r.gpu[k];
-        tasks += fit_room(w, m, &r);
+        tasks += fit_capacity(w, m, &r);
     }
     if (w->lics)
         tasks = least(tasks, lics_free(whose) / w->lics);
@@ -356,7 +358,7 @@ static int64_t fit_all(const struct order *o, const struct wish *w, const struct
 static void check_node(const struct machine *m)
 {
     struct gang_node_info info = {.size = sizeof(info)};
-    struct room r = room_of(m, EVERYBODY);
+    struct capacity r = capacity_of(m, EVERYBODY);
     gang_result result = gang_node_get(s.c, m->id, &info);
     if (m->removed && r.tasks == 0) {
         /* Tasks that want nothing hold nothing. */
@@ -442,7 +444,7 @@ static void check_all(void)
 
 /* ---- nodes ---- */
 
-static void describe(struct machine *m, struct gang_node_spec *spec, struct box_room *room)
+static void describe(struct machine *m, struct gang_node_spec *spec, struct box_arrays *arrays)
 {
     static struct gang_amount nics;
     static struct gang_label label, place[2];
@@ -469,15 +471,15 @@ static void describe(struct machine *m, struct gang_node_spec *spec, struct box_
         place[box.place_count++] = (struct gang_label){"rack", rack};
     if (m->block)
         place[box.place_count++] = (struct gang_label){"block", block};
-    *spec = box_spec(&box, room);
+    *spec = box_spec(&box, arrays);
     for (int i = 0; i < m->gpus; i++) {
-        room->gpu[i].model = model_name[m->model[i]];
-        room->gpu[i].memory_bytes = m->memory[i];
-        room->gpu[i].state = m->sick >> i & 1 ? GANG_GPU_UNHEALTHY : GANG_GPU_OK;
+        arrays->gpu[i].model = model_name[m->model[i]];
+        arrays->gpu[i].memory_bytes = m->memory[i];
+        arrays->gpu[i].state = m->sick >> i & 1 ? GANG_GPU_UNHEALTHY : GANG_GPU_OK;
     }
 }
 
-static struct box_room spec_room;
+static struct box_arrays spec_arrays;
 
 static void add_node(void)
 {
@@ -509,7 +511,7 @@ static void add_node(void)
     m->block = (int)below(3);
     m->rack = (int)below(3);
     m->state = one_in(8) ? GANG_NODE_DRAINING : GANG_NODE_UP;
-    describe(m, &spec, &spec_room);
+    describe(m, &spec, &spec_arrays);
     CHECK(gang_node_add(s.w, &spec, &m->id, NULL) == GANG_OK, "refused");
     machines++;
 }
@@ -560,11 +562,11 @@ static void remove_node(void)
     m->removed = true;
 }
 
-/* Forget what is gone for good, so that there is room for more. */
+/* Forget what is gone for good, so that the tables take more. */
 static void forget_nodes(void)
 {
     for (int i = 0; i < machines;) {
-        struct room r = room_of(&machine[i], EVERYBODY);
+        struct capacity r = capacity_of(&machine[i], EVERYBODY);
         if (machine[i].removed && r.tasks == 0)
             machine[i] = machine[--machines];
         else
@@ -592,13 +594,13 @@ static void change_node(void)
     now.batch = one_in(2);
     now.state = (int32_t)below(2);
     now.sick = one_in(2) ? m->sick : m->sick & (uint64_t)below(256);
-    describe(&now, &spec, &spec_room);
+    describe(&now, &spec, &spec_arrays);
     gang_result r = gang_node_change(s.w, m->id, &spec, &error);
     if (m->removed) {
         CHECK(r == GANG_ESTALE, "%s", gang_result_name(r));
         return;
     }
-    struct room left = room_of(&now, EVERYBODY);
+    struct capacity left = capacity_of(&now, EVERYBODY);
     bool enough = left.cpu >= 0 && left.pages >= 0 && left.nics >= 0;
     CHECK(r == (enough ? GANG_OK : GANG_EBUSY), "%s: %s", gang_result_name(r), error.text);
     if (r == GANG_OK)
@@ -618,7 +620,7 @@ static void resize_pool(void)
 
 /* ---- requests ---- */
 
-static void random_wish(struct wish *w, bool domains)
+static void random_group(struct task_group *w, bool domains)
 {
     memset(w, 0, sizeof(*w));
     w->count = 1 + below(one_in(3) ? 12 : 4);
@@ -655,7 +657,7 @@ static void random_wish(struct wish *w, bool domains)
 static bool takes_something(const struct order *o)
 {
     for (int i = 0; i < o->groups; i++)
-        if (!o->wish[i].cpu && !o->wish[i].pages && !o->wish[i].nics && !o->wish[i].devices)
+        if (!o->group[i].cpu && !o->group[i].pages && !o->group[i].nics && !o->group[i].devices)
             return false;
     return true;
 }
@@ -680,9 +682,9 @@ static void random_order(struct order *o)
     o->same = domains && one_in(3) ? (int)below(2) : -1;
     int64_t sum = 0;
     for (int i = 0; i < o->groups; i++) {
-        random_wish(&o->wish[i], domains);
-        sum += o->wish[i].min;
-        o->count += o->wish[i].count;
+        random_group(&o->group[i], domains);
+        sum += o->group[i].min;
+        o->count += o->group[i].count;
     }
     o->min = sum == 0 || one_in(6) ? sum + 1 + below(o->count - sum + (o->count == sum)) : sum;
     o->min = least(o->min, o->count);
@@ -704,7 +706,7 @@ static gang_request *request_new(const struct order *o, int32_t policy)
         const struct peer *from = &o->peer[i];
         peer[i] = (struct gang_affinity_rule){"app", from->app < 0 ? NULL : app_name[from->app],
                                               from->level < 0 ? NULL : level_name[from->level],
-                                              from->near, from->wish};
+                                              from->near, from->group};
     }
     spec.labels = &app;
     spec.label_count = o->app ? 1 : 0;
@@ -712,7 +714,7 @@ static gang_request *request_new(const struct order *o, int32_t policy)
     spec.affinity_count = (size_t)o->peers;
     spec.exclusive = o->alone;
     for (int i = 0; i < o->groups; i++) {
-        const struct wish *w = &o->wish[i];
+        const struct task_group *w = &o->group[i];
         g[i] = group_of(w->count, w->cpu, w->share == 1000 ? 1000 * w->devices : w->share);
         g[i].min = w->min;
         g[i].memory_bytes = w->pages ? w->pages * GANG_PAGE_BYTES - GANG_PAGE_BYTES / 3 : 0;
@@ -749,7 +751,7 @@ static gang_request *request_new(const struct order *o, int32_t policy)
 
 /* ---- what was given ---- */
 
-static void check_shape(const struct wish *w, const struct gang_task *t)
+static void check_shape(const struct task_group *w, const struct gang_task *t)
 {
     const struct machine *m = machine_of(t->node);
     bool named = names_cores(m) && w->cpu % 1000 == 0;
@@ -767,7 +769,7 @@ static void check_shape(const struct wish *w, const struct gang_task *t)
 
 static void check_choice(const struct grant *g, const struct gang_task *t)
 {
-    const struct wish *w = &g->order.wish[t->group];
+    const struct task_group *w = &g->order.group[t->group];
     const struct machine *m = machine_of(t->node);
     CHECK(is_admitted(&g->order, g, m), "a task on %s, where rules keep it out", m->name);
     CHECK(!m->removed && m->state == GANG_NODE_UP, "a task on %s, which is not up", m->name);
@@ -790,7 +792,7 @@ static bool in_one_domain(const struct gang_task *a, const struct gang_task *b, 
  * unknown. */
 static bool is_lost(const struct grant *g, const struct gang_task *t)
 {
-    const struct wish *w = &g->order.wish[t->group];
+    const struct task_group *w = &g->order.group[t->group];
     return machine_of(t->node)->removed && !w->cpu && !w->pages && !w->nics && !w->devices;
 }
 
@@ -802,7 +804,7 @@ static void check_domains(const struct grant *g)
             const struct gang_task *a = &g->task[i], *b = &g->task[k];
             if (is_lost(g, a) || is_lost(g, b))
                 continue;
-            int same = a->group == b->group ? g->order.wish[a->group].same : -1;
+            int same = a->group == b->group ? g->order.group[a->group].same : -1;
             CHECK(same < 0 || in_one_domain(a, b, same), "a group in two domains");
             CHECK(g->order.same < 0 || in_one_domain(a, b, g->order.same), "two domains");
         }
@@ -815,7 +817,7 @@ static void check_minima(const struct grant *g)
     for (size_t i = 0; i < g->tasks; i++)
         held[g->task[i].group]++;
     for (int i = 0; i < g->order.groups; i++)
-        CHECK(held[i] >= g->order.wish[i].min && held[i] <= g->order.wish[i].count,
+        CHECK(held[i] >= g->order.group[i].min && held[i] <= g->order.group[i].count,
               "%" PRId64 " tasks in group %d", held[i], i);
     CHECK(held[0] + held[1] == g->order.min, "%" PRId64 " tasks in all", held[0] + held[1]);
 }
@@ -829,7 +831,7 @@ static void take_over(struct grant *g, size_t before)
     memcpy(g->task, reader->task, reader->tasks * sizeof(reader->task[0]));
     for (size_t i = before; i < g->tasks; i++) {
         CHECK(g->task[i].group < g->order.groups, "no such group");
-        check_shape(&g->order.wish[g->task[i].group], &g->task[i]);
+        check_shape(&g->order.group[g->task[i].group], &g->task[i]);
     }
 }
 
@@ -854,7 +856,7 @@ static void allocate(void)
     doing = "alloc";
     memset(g, 0, sizeof(*g));
     random_order(&g->order);
-    const struct wish *w = &g->order.wish[0];
+    const struct task_group *w = &g->order.group[0];
     int64_t now = fit_all(&g->order, w, NULL, EVERYBODY);
     int64_t ever = fit_all(&g->order, w, NULL, &nobody);
     gang_request *q = request_new(&g->order, (int32_t)below(3));
@@ -907,13 +909,13 @@ static int64_t held_of(const struct grant *g, int32_t group)
 /* What growing a plain allocation must answer. */
 static void check_growth(const struct grant *g, int64_t tasks, gang_result r, int64_t granted)
 {
-    const struct wish *w = &g->order.wish[0];
+    const struct task_group *w = &g->order.group[0];
     int64_t held = held_of(g, 0), fit = fit_all(&g->order, w, g, EVERYBODY);
     int64_t most = least(least(tasks, w->count - held), fit);
     /* Parts of several devices may be chosen so that fewer tasks follow. */
     int64_t fewest = w->devices > 1 && w->share < 1000 && most > 0 ? 1 : most;
-    for (int i = 0; i < g->order.peers; i++) /* some, where a wish holds, rather than all */
-        fewest = g->order.peer[i].wish ? least(fewest, 1) : fewest;
+    for (int i = 0; i < g->order.peers; i++) /* some, where a soft rule holds, rather than all */
+        fewest = g->order.peer[i].group ? least(fewest, 1) : fewest;
     if (held >= w->min)
         CHECK(granted >= fewest && granted <= most, "%" PRId64 " granted, of %" PRId64, granted,
               most);
@@ -938,7 +940,7 @@ static void grow(void)
     bool complete = true;
     for (int32_t i = 0; i < g->order.groups; i++)
         if (group < 0 || group == i)
-            complete = complete && held_of(g, i) == g->order.wish[i].count;
+            complete = complete && held_of(g, i) == g->order.group[i].count;
     gang_result r = gang_alloc_grow(s.w, g->id, group, tasks, &granted, NULL);
     CHECK((r == GANG_ERANGE) == complete, "%s", gang_result_name(r));
     CHECK((r == GANG_OK) == (granted > 0), "%s", gang_result_name(r));
@@ -979,7 +981,7 @@ static void shrink(void)
     }
     bool too_many = (int64_t)g->tasks - count < g->order.min;
     for (int32_t i = 0; i < g->order.groups; i++)
-        too_many = too_many || (given[i] && held_of(g, i) - given[i] < g->order.wish[i].min);
+        too_many = too_many || (given[i] && held_of(g, i) - given[i] < g->order.group[i].min);
     gang_result r = gang_alloc_shrink(s.w, g->id, tasks, count, &error);
     CHECK(r == (too_many ? GANG_ENOFIT : GANG_OK), "%s", gang_result_name(r));
     if (r == GANG_ENOFIT)
@@ -993,12 +995,12 @@ static void shrink(void)
 }
 
 /* Would these places be free, one after the other? `any`: the library picks the devices. */
-static bool places_fit(const struct wish *w, const struct gang_placement *places, int64_t count,
-                       bool any)
+static bool places_fit(const struct task_group *w, const struct gang_placement *places,
+                       int64_t count, bool any)
 {
     for (int i = 0; i < machines; i++) {
         struct machine *m = &machine[i];
-        struct room r = room_of(m, EVERYBODY);
+        struct capacity r = capacity_of(m, EVERYBODY);
         int64_t here = 0;
         for (int64_t k = 0; k < count; k++) {
             if (places[k].node != m->id)
@@ -1015,10 +1017,10 @@ static bool places_fit(const struct wish *w, const struct gang_placement *places
                 r.gpu[gpu] -= share;
             }
         }
-        struct wish counted = *w;
+        struct task_group counted = *w;
         counted.devices = any ? w->devices : 0;
-        r = any ? r : room_of(m, EVERYBODY);
-        if (fit_room(&counted, m, &r) < here)
+        r = any ? r : capacity_of(m, EVERYBODY);
+        if (fit_capacity(&counted, m, &r) < here)
             return false;
     }
     return w->lics * count <= lics_free(EVERYBODY);
@@ -1036,7 +1038,7 @@ static void adopt(void)
     random_order(&g->order);
     g->adopted = true;
     g->order.alone = false; /* there may be others there already */
-    struct wish *w = &g->order.wish[0];
+    struct task_group *w = &g->order.group[0];
     if (w->share == 0) /* of the same size on all devices, so that the answer is plain */
         w->memory = w->devices = 0;
     w->model = -1;

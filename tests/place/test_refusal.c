@@ -136,7 +136,7 @@ START_TEST(a_whole_device_counts_only_wholly_free_ones)
 }
 END_TEST
 
-/* Some of the tasks have room: the whole need against what could be given. */
+/* Some of the tasks fit: the whole need against what could be given. */
 START_TEST(a_refusal_gives_requested_and_available_amounts)
 {
     struct gang_group_spec g = group_of(3, 3000, 0);
@@ -342,12 +342,12 @@ START_TEST(the_last_task_of_a_large_gang_decides)
         if (gang_alloc_adopt(s.w, taken, places, NODES, &held, NULL) != GANG_OK)
             held = GANG_ID_NONE; /* a node was asked for more than it has */
         for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
-            int64_t room = 0;
+            int64_t fitting = 0;
             for (int i = 0; i < NODES; i++)
-                room += stage_node(&s, id[i]).gpus_free / (sizes[k] / 1000);
-            struct gang_group_spec g = group_of(room, 0, sizes[k]);
+                fitting += stage_node(&s, id[i]).gpus_free / (sizes[k] / 1000);
+            struct gang_group_spec g = group_of(fitting, 0, sizes[k]);
             MUST(gang_alloc_free(s.w, stage_alloc_group(&s, &g)));
-            g.count = g.min = room + 1;
+            g.count = g.min = fitting + 1;
             gang_result r = stage_try_group(&s, &g).result;
             ck_assert_int_eq(r, held ? GANG_ENOFIT : GANG_ENEVER);
         }

@@ -16,15 +16,15 @@
 
 enum { MOST_MOVERS = 2, MOST_ROOMS = 8, MOST_HOPS = 12 };
 
-/* A room is a node that holds one task. */
+/* A slot is a node that holds one task. */
 struct scene {
-    int movers, rooms;
+    int movers, slots;
     int gang;        /* tasks that the seeker wants at once; 0: grows by one, and gives it back */
-    bool free_first; /* movers let go before they take; else they hold two rooms for a while */
+    bool free_first; /* movers let go before they take; else they hold two slots for a while */
     int64_t gpu_milli;
     int64_t licences; /* of a cluster-wide kind, each task takes one; 0: there is none */
     int32_t policy;
-    bool health; /* movers do not take a room but make its device unhealthy */
+    bool health; /* movers do not take a slot but make its device unhealthy */
 };
 
 static const struct scene scenes[] = {
@@ -58,7 +58,7 @@ static struct stage {
     struct mover {
         gang_worker *w;
         gang_alloc_id held;
-        int sick; /* room, from 1; 0: none */
+        int sick; /* slot, from 1; 0: none */
     } mover[MOST_MOVERS];
     uint64_t seed;
     int hops_left; /* in this call: a search that is disturbed for ever gives up */
@@ -73,7 +73,7 @@ static gang_alloc_id move_somewhere(struct mover *m)
     struct gang_placement place = GANG_PLACEMENT_INIT;
     gang_alloc_id id = GANG_ID_NONE;
     for (int tries = 0; tries < 20 && !id; tries++) {
-        place.node = st.node[(chance_of(&st.seed) >> 8) % (unsigned)st.scene->rooms];
+        place.node = st.node[(chance_of(&st.seed) >> 8) % (unsigned)st.scene->slots];
         gang_result r = gang_alloc_adopt(m->w, st.one, &place, 1, &id, NULL);
         test_assert(r == GANG_OK || r == GANG_ENOFIT);
     }
@@ -83,20 +83,20 @@ static gang_alloc_id move_somewhere(struct mover *m)
 static int mark_somewhere(void)
 {
     for (int tries = 0; tries < 20; tries++) {
-        int room = (int)((chance_of(&st.seed) >> 8) % (unsigned)st.scene->rooms) + 1;
+        int slot = (int)((chance_of(&st.seed) >> 8) % (unsigned)st.scene->slots) + 1;
         bool other = true;
         for (int i = 0; i < st.scene->movers; i++)
-            other = other && st.mover[i].sick != room;
+            other = other && st.mover[i].sick != slot;
         if (other)
-            return room;
+            return slot;
     }
     return 0;
 }
 
-static void set_health(struct mover *m, int room, int32_t state)
+static void set_health(struct mover *m, int slot, int32_t state)
 {
-    if (room)
-        test_must(gang_gpu_set_state(m->w, st.node[room - 1], 0, state));
+    if (slot)
+        test_must(gang_gpu_set_state(m->w, st.node[slot - 1], 0, state));
 }
 
 static void hop_by_health(struct mover *m)
@@ -154,7 +154,7 @@ static void seek_gang(gang_worker *w)
     st.hops_left = MOST_HOPS;
     gang_result r = gang_alloc(w, st.gang, &id, NULL);
     if (r != GANG_OK)
-        ck_abort_msg("a gang that always had room: %s", gang_result_name(r));
+        ck_abort_msg("a gang that always fitted: %s", gang_result_name(r));
     test_must(gang_alloc_free(w, id));
     st.hops_left = MOST_HOPS;
     r = gang_alloc_test(w, st.gang, NULL);
@@ -167,7 +167,7 @@ static void seek_growth(gang_worker *w, gang_alloc_id id, int64_t task)
     st.hops_left = MOST_HOPS;
     gang_result r = gang_alloc_grow(w, id, 0, 1, NULL, NULL);
     if (r != GANG_OK)
-        ck_abort_msg("a task that always had room: %s", gang_result_name(r));
+        ck_abort_msg("a task that always fitted: %s", gang_result_name(r));
     test_must(gang_alloc_shrink(w, id, &task, 1, NULL));
 }
 
@@ -215,7 +215,7 @@ static void scene_open(gang_worker **w)
     test_must(gang_worker_new(st.c, w));
     test_must(gang_kind_add(*w, "licence", NULL, GANG_SCOPE_CLUSTER, st.scene->licences, NULL));
     static const char *const models[] = {"one", "two", "three"};
-    for (int i = 0; i < st.scene->rooms; i++) {
+    for (int i = 0; i < st.scene->slots; i++) {
         struct gang_node_spec spec = GANG_NODE_SPEC_INIT;
         char name[16];
         snprintf(name, sizeof(name), "n%d", i);

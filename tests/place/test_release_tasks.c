@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks of a gang that end one by one: given back below its minimum, and told where they are. */
+/* Tasks of a gang that end one by one: given back below its minimum, listed with their places. */
 #include <gangsched/gangsched.h>
 
 #include "place/alloc/alloc.h"

@@ -265,7 +265,7 @@ START_TEST(work_without_gpus_spares_them)
                                                        .cpu_milli = 15000,
                                                        .group_set = -1,
                                                    });
-        ck_assert_uint_eq(stage_tasks_on(&s, more, node[0]), 1); /* when no other has room */
+        ck_assert_uint_eq(stage_tasks_on(&s, more, node[0]), 1); /* when it fits on no other */
         MUST(gang_alloc_free(s.w, id));
         MUST(gang_alloc_free(s.w, more));
     }
@@ -351,20 +351,20 @@ START_TEST(a_score_never_refuses)
     }
     for (int k = 0; k < SCORED; k++) {
         for (int64_t gpus = 1; gpus <= 8; gpus++) {
-            int64_t room = 0;
+            int64_t fitting = 0;
             for (int i = 0; i < 4; i++)
-                room += (8 - taken[i]) / gpus;
-            struct gang_group_spec g = group_of(room + 1, 0, gpus * 1000);
+                fitting += (8 - taken[i]) / gpus;
+            struct gang_group_spec g = group_of(fitting + 1, 0, gpus * 1000);
             struct gang_request_spec spec = request_of(&g, 1);
             spec.policy = scored[k];
-            g.min = room > 0 ? room : 1;
+            g.min = fitting > 0 ? fitting : 1;
             struct outcome o = stage_try(&s, &spec);
-            EXPECT_RESULT(o.result, room ? GANG_OK : GANG_ENOFIT, &o.error);
-            if (!room)
+            EXPECT_RESULT(o.result, fitting ? GANG_OK : GANG_ENOFIT, &o.error);
+            if (!fitting)
                 continue;
             ck_assert_int_eq(gang_alloc_grow(s.w, o.id, 0, 1, NULL, NULL), GANG_ENOFIT);
             MUST(gang_alloc_free(s.w, o.id));
-            g.min = room + 1;
+            g.min = fitting + 1;
             ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENOFIT);
             g.count = g.min = 33;
             ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENEVER);
@@ -607,19 +607,19 @@ static const char *const model_name[] = {"A", "B"};
 
 static void random_node(int i)
 {
-    static struct box_room room;
+    static struct box_arrays arrays;
     char name[20];
     snprintf(name, sizeof(name), "n%d", i);
     struct box box = {.name = name,
                       .cpu = 1000 * (1 + below(128)) + 500,
                       .gpus = (size_t)(below(4) ? below(9) : below(MOST + 1))};
     int model = (int)below(3); /* 2: of both */
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     m[i] = (struct machine){.cpu = box.cpu, .gpus = (int)box.gpus};
     for (int k = 0; k < m[i].gpus; k++) {
         m[i].free[k] = 1000;
         m[i].model[k] = model == 2 ? (int)below(2) : model;
-        room.gpu[k].model = model_name[m[i].model[k]];
+        arrays.gpu[k].model = model_name[m[i].model[k]];
     }
     MUST(gang_node_add(s.w, &spec, &node[i], NULL));
 }

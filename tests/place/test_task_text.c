@@ -8,7 +8,7 @@
 #include "support.h"
 
 static struct stage s;
-static struct box_room room;
+static struct box_arrays arrays;
 
 static void open_stage(void)
 {
@@ -35,15 +35,15 @@ static struct gang_node_spec machine(void)
                                                 {"mlx5_1", NULL, 1, 0},
                                                 {"eth0", NULL, -1, 0},
                                                 {"eth1", NULL, 1, 0}};
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     for (int i = 0; i < 8; i++)
-        room.core[i].cpuset = cpuset[i];
+        arrays.core[i].cpuset = cpuset[i];
     for (int i = 0; i < 4; i++) {
-        room.gpu[i].pci = pci[i];
-        room.gpu[i].uuid = uuid[i];
+        arrays.gpu[i].pci = pci[i];
+        arrays.gpu[i].uuid = uuid[i];
     }
-    room.numa[0].os_index = 8;
-    room.numa[1].os_index = 0;
+    arrays.numa[0].os_index = 8;
+    arrays.numa[1].os_index = 0;
     spec.nics = nics;
     spec.nic_count = 4;
     return spec;
@@ -135,13 +135,13 @@ END_TEST
 START_TEST(domains_next_to_each_other_are_joined)
 {
     struct gang_node_spec spec = machine();
-    room.numa[0].os_index = 3;
-    room.numa[1].os_index = 2;
+    arrays.numa[0].os_index = 3;
+    arrays.numa[1].os_index = 2;
     gang_node_id node = add(&spec);
     struct gang_task t = made_up(node, 0, 0xff);
     assert_text(&t, GANG_TASK_TEXT_NODESET, "2-3");
     spec.name = "n2";
-    room.numa[1].os_index = -1;
+    arrays.numa[1].os_index = -1;
     t.node = add(&spec);
     assert_text(&t, GANG_TASK_TEXT_NODESET, "3");
 }
@@ -177,9 +177,9 @@ START_TEST(a_machine_without_domains_has_all_its_cards_near)
     struct gang_node_spec spec = machine();
     static const struct gang_nic_spec nics[] = {{"eth0", NULL, -1, 0}, {"eth1", NULL, -1, 0}};
     for (int i = 0; i < 8; i++)
-        room.core[i].numa = -1;
+        arrays.core[i].numa = -1;
     for (int i = 0; i < 4; i++)
-        room.gpu[i].numa = -1;
+        arrays.gpu[i].numa = -1;
     spec.numa_count = 0;
     spec.nics = nics;
     spec.nic_count = 2;
@@ -196,8 +196,8 @@ END_TEST
 START_TEST(unknown_names_give_way_to_numbers)
 {
     struct gang_node_spec spec = machine();
-    room.gpu[1].uuid = NULL;
-    room.gpu[2].pci = NULL;
+    arrays.gpu[1].uuid = NULL;
+    arrays.gpu[2].pci = NULL;
     struct gang_task t = made_up(add(&spec), 3, 0);
     assert_text(&t, GANG_TASK_TEXT_UUIDS, "");
     assert_text(&t, GANG_TASK_TEXT_CUDA, "0,1");
@@ -209,11 +209,11 @@ START_TEST(unknown_names_give_way_to_numbers)
 }
 END_TEST
 
-/* Partitions of one device that all bear its uuid cannot be told apart by it. */
+/* Partitions of one device with the uuid of the device are not distinct by it. */
 START_TEST(a_uuid_of_several_devices_names_none)
 {
     struct gang_node_spec spec = machine();
-    room.gpu[0].uuid = room.gpu[3].uuid = "GPU-aa";
+    arrays.gpu[0].uuid = arrays.gpu[3].uuid = "GPU-aa";
     struct gang_task t = made_up(add(&spec), 1, 0);
     assert_text(&t, GANG_TASK_TEXT_UUIDS, "GPU-aa");
     assert_text(&t, GANG_TASK_TEXT_CUDA, "0");
@@ -225,12 +225,12 @@ END_TEST
 START_TEST(all_threads_of_a_large_machine)
 {
     static const struct box box = {.name = "n1", .cpu = 1024000, .cores = 1024, .gpus = 64};
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     char far[2][24] = {"9999998-9999999", "8190-8193"};
-    room.core[0].cpuset = far[0];
-    room.core[0].os_index = 9999998;
-    room.core[1].cpuset = far[1]; /* across two windows */
-    room.core[1].os_index = 8190;
+    arrays.core[0].cpuset = far[0];
+    arrays.core[0].os_index = 9999998;
+    arrays.core[1].cpuset = far[1]; /* across two windows */
+    arrays.core[1].os_index = 8190;
     gang_node_id node = add(&spec);
     struct gang_task t = made_up(node, UINT64_MAX, UINT64_MAX);
     for (int i = 0; i < GANG_MAX_CORES / 64; i++)
@@ -251,9 +251,9 @@ START_TEST(slices_are_written_like_devices)
     static const char *const uuid[4] = {"MIG-a", "MIG-b", "MIG-c", "MIG-d"};
     struct gang_node_spec spec = machine();
     for (int i = 0; i < 4; i++) {
-        room.gpu[i].uuid = uuid[i];
-        room.gpu[i].parent = "0000:07:00.0";
-        room.gpu[i].mig_index = i;
+        arrays.gpu[i].uuid = uuid[i];
+        arrays.gpu[i].parent = "0000:07:00.0";
+        arrays.gpu[i].mig_index = i;
     }
     spec.profiles = &profile;
     spec.profile_count = 1;
@@ -430,7 +430,7 @@ static void assert_member(gang_alloc_id id, const char *key, const char *wanted)
 START_TEST(json_has_what_a_launcher_needs)
 {
     struct gang_node_spec spec = machine();
-    room.gpu[3].uuid = NULL;
+    arrays.gpu[3].uuid = NULL;
     add(&spec);
     struct gang_group_spec g = group_of(1, 3000, 2000);
     gang_alloc_id id = stage_alloc_group(&s, &g);

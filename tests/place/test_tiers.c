@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.h: nodes that are taken when no other has room, or not at all: partitions of other modes
+/* place.h: nodes that are taken when no other fits, or not at all: partitions of other modes
  * than shared, nodes with GPUs for work without, GPU models in the order of preference. */
 #include <gangsched/gangsched.h>
 
@@ -17,7 +17,8 @@ static void open_stage(void)
     stage_open(&s, levels, 1);
 }
 
-/* Reclaims only when told: the hooks of one thread stand for others, which would be waited for. */
+/* Reclaims only when a test asks for it: the hooks of one thread stand for other threads, and a
+ * reclaim would wait for these. */
 static void open_unreclaimed(void)
 {
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
@@ -321,13 +322,13 @@ START_TEST(a_domain_without_gpus_comes_before_a_tighter_one_with)
         (struct box){.name = "cpu", .cpu = 16000, .place = LIST(struct gang_label, {"rack", "r2"})};
     gang_node_id cpu = stage_add(&s, &box);
     struct gang_group_spec g = group_of(4, 1000, 0);
-    for (int wish = 0; wish < 2; wish++) {
-        g.same = wish ? NULL : "rack";
-        g.prefer = wish ? "rack" : NULL;
+    for (int soft = 0; soft < 2; soft++) {
+        g.same = soft ? NULL : "rack";
+        g.prefer = soft ? "rack" : NULL;
         ck_assert_uint_eq(stage_tasks_on(&s, stage_alloc_group(&s, &g), cpu), 4);
     }
     g.count = g.min = 9;                            /* 8 are left, and 4 */
-    ck_assert_int_eq(result_of(&g, NULL), GANG_OK); /* as a wish */
+    ck_assert_int_eq(result_of(&g, NULL), GANG_OK); /* if it is soft */
     g.prefer = NULL;
     g.same = "rack";
     ck_assert_int_eq(result_of(&g, NULL), GANG_ENOFIT);
@@ -434,7 +435,7 @@ START_TEST(a_node_with_several_models_gives_the_ranked_ones_first)
 }
 END_TEST
 
-/* Shares of two devices each: an order that takes pairs of one model first would find room for two
+/* Shares of two devices each: an order that takes pairs of one model first would fit two
  * of the three tasks. */
 START_TEST(ranked_shares_of_several_devices_find_all_capacity)
 {
@@ -459,47 +460,47 @@ END_TEST
 
 /* ---- a refusal is true while modes change ---- */
 
-enum { ROOMS = 3, MOVES = ROOMS - 1 };
-static const char *const rooms[ROOMS] = {"a", "b", "c"};
+enum { HOMES = 3, MOVES = HOMES - 1 };
+static const char *const homes[HOMES] = {"a", "b", "c"};
 static gang_worker *other;
-static gang_request *taker[ROOMS];
-static gang_alloc_id taken[ROOMS];
+static gang_request *taker[HOMES];
+static gang_alloc_id taken[HOMES];
 static int moves, steps_left[MOVES]; /* those made; steps until the next */
 static bool moving;
 
-/* There is always room for the seeker: in one partition, then also in the next, then there alone.
+/* The seeker always fits: in one partition, then also in the next, then there alone.
  * Nothing is given back, so that only the modes can tell. */
-static void move_room(enum gang__step step)
+static void move_capacity(enum gang__step step)
 {
     if (moving || (step != GANG__STEP_FIND && step != GANG__STEP_SUM) || moves == MOVES ||
         --steps_left[moves] != 0)
         return;
     int now = moves++;
     moving = true;
-    MUST(gang_partition_set(other, rooms[now + 1], GANG_PARTITION_SHARED));
-    MUST(gang_partition_set(other, rooms[now], GANG_PARTITION_EXCLUSIVE));
+    MUST(gang_partition_set(other, homes[now + 1], GANG_PARTITION_SHARED));
+    MUST(gang_partition_set(other, homes[now], GANG_PARTITION_EXCLUSIVE));
     MUST(gang_alloc(other, taker[now], &taken[now], NULL));
     moving = false;
 }
 
-/* One call while the room moves at some of its steps. */
+/* One call while the free capacity moves at some of its steps. */
 static void seek(gang_request *q, int first, int second)
 {
     gang_alloc_id id;
-    for (int i = 0; i < ROOMS; i++) {
-        MUST(gang_partition_set(s.w, rooms[i],
+    for (int i = 0; i < HOMES; i++) {
+        MUST(gang_partition_set(s.w, homes[i],
                                 i ? GANG_PARTITION_EXCLUSIVE : GANG_PARTITION_SHARED));
         taken[i] = GANG_ID_NONE;
     }
     moves = 0;
     steps_left[0] = first;
     steps_left[1] = second;
-    atomic_store(&gang__hook_now, move_room);
+    atomic_store(&gang__hook_now, move_capacity);
     gang_result r = gang_alloc(s.w, q, &id, NULL);
     atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
     ck_assert_msg(r == GANG_OK, "at steps %d, %d: %s", first, second, gang_result_name(r));
     MUST(gang_alloc_free(s.w, id));
-    for (int i = 0; i < ROOMS; i++)
+    for (int i = 0; i < HOMES; i++)
         if (taken[i] != GANG_ID_NONE)
             MUST(gang_alloc_free(s.w, taken[i]));
     MUST(gang_cluster_recycle(s.c));
@@ -510,9 +511,9 @@ START_TEST(a_refusal_is_true_while_modes_change)
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
     gang_request *q = stage_request(&s, &spec);
-    for (int i = 0; i < ROOMS; i++) {
-        add(rooms[i], 1000, 0, rooms[i]);
-        g.partition = rooms[i];
+    for (int i = 0; i < HOMES; i++) {
+        add(homes[i], 1000, 0, homes[i]);
+        g.partition = homes[i];
         taker[i] = stage_request(&s, &spec);
     }
     MUST(gang_worker_new(s.c, &other));
@@ -525,7 +526,7 @@ START_TEST(a_refusal_is_true_while_modes_change)
     }
     ck_assert_int_gt(both, 0);
     gang_request_free(q);
-    for (int i = 0; i < ROOMS; i++)
+    for (int i = 0; i < HOMES; i++)
         gang_request_free(taker[i]);
     gang_worker_free(other);
 }

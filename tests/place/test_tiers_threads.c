@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Partitions change their modes, and get new names, while other threads place work. One of two
- * partitions is open at any moment and there is room in each, so that nothing is ever refused. */
+ * partitions is open at any moment and a task fits in each, so that nothing is ever refused. */
 #include <gangsched/gangsched.h>
 
 #include <pthread.h>

@@ -338,7 +338,7 @@ START_TEST(a_block_that_failed_leaves_no_trace)
 {
     struct gang_group_spec g[] = {group_of(2, 1000, 0), group_of(1, 3000, 0)};
     struct gang_request_spec spec = request_of(g, 2);
-    add("b1", "r1", 2); /* room for 4 cores in all, but no 3 on a node */
+    add("b1", "r1", 2); /* 4 cores in all, but no 3 on a node */
     add("b1", "r2", 2);
     add("b2", "r1", 2);
     add("b2", "r2", 4);
@@ -442,7 +442,8 @@ START_TEST(a_set_may_have_a_soft_level)
 }
 END_TEST
 
-/* The group's minimum is in the rack it wished; the rest of the request's has no room there. */
+/* The group's minimum is in the rack that it prefers; the rest of the request's minimum does not
+ * fit there. */
 START_TEST(a_soft_level_does_not_keep_the_request_from_its_minimum)
 {
     struct gang_group_spec g = group_of(4, 1000, 0);
@@ -585,7 +586,7 @@ START_TEST(a_soft_level_does_not_bound_growth)
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_uint_eq(strlen(domains(id, -1, "rack")), 6);
     ck_assert_int_eq(grow(id, 0, 1), 1);
-    ck_assert_uint_eq(strlen(domains(id, -1, "rack")), 6); /* there is room in its rack */
+    ck_assert_uint_eq(strlen(domains(id, -1, "rack")), 6); /* its rack has free capacity */
     ck_assert_int_eq(grow(id, 0, 1), 1);
     ck_assert_uint_eq(strlen(domains(id, -1, "rack")), 12);
 }

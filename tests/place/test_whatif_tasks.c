@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What if, as a planner of preemption asks: copies of snapshots, some tasks given back and taken
- * again, the places told, and those places taken for real. The oracle is the cluster itself. */
+ * again, the places that it returns, and those places taken for real. The oracle is the cluster
+ * itself. */
 #include <gangsched/gangsched.h>
 
 #include "chance.h"
@@ -14,7 +15,7 @@ enum { NODES = 12, HELD = 48 };
 
 static struct stage s;
 static gang_snapshot *base, *scratch, *live;
-static struct gang__places told;
+static struct gang__places placed_at;
 static gang_node_id node[NODES];
 static int32_t nic, licence;
 static const char *const levels[] = {"block", "rack"};
@@ -82,7 +83,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    gang__places_free(&told, &s.mem.mem);
+    gang__places_free(&placed_at, &s.mem.mem);
     gang_snapshot_free(base);
     gang_snapshot_free(scratch);
     gang_snapshot_free(live);
@@ -151,16 +152,16 @@ static void take(void)
     restore();
 }
 
-/* The last tasks of an allocation are those that were told. */
-static void is_as_told(gang_alloc_id id)
+/* The last tasks of an allocation are those of the plan. */
+static void is_as_planned(gang_alloc_id id)
 {
     const struct task_list *list = stage_tasks(&s, id);
-    ck_assert_uint_ge(list->count, told.count);
-    for (size_t i = 0; i < told.count; i++) {
-        const struct gang_task *t = &list->task[list->count - told.count + i];
-        ck_assert_int_eq(t->group, told.place[i].group);
-        ck_assert_uint_eq(t->node, told.place[i].node);
-        ck_assert_uint_eq(t->gpus, told.place[i].gpus);
+    ck_assert_uint_ge(list->count, placed_at.count);
+    for (size_t i = 0; i < placed_at.count; i++) {
+        const struct gang_task *t = &list->task[list->count - placed_at.count + i];
+        ck_assert_int_eq(t->group, placed_at.place[i].group);
+        ck_assert_uint_eq(t->node, placed_at.place[i].node);
+        ck_assert_uint_eq(t->gpus, placed_at.place[i].gpus);
     }
 }
 
@@ -330,9 +331,9 @@ static void preempt(void)
         MUST(release(scratch, &victim[i]));
     gang_request *q = stage_request(&s, &r.spec);
     gang_result test = gang_snapshot_test(s.w, scratch, q, NULL);
-    gang_result placed = gang__snapshot_place_where(s.w, scratch, q, &told);
+    gang_result placed = gang__snapshot_place_where(s.w, scratch, q, &placed_at);
     ck_assert_int_eq(test == GANG_ENEVER ? GANG_ENOFIT : test, placed);
-    ck_assert_int_eq(placed == GANG_OK, told.count > 0);
+    ck_assert_int_eq(placed == GANG_OK, placed_at.count > 0);
     if (placed != GANG_OK || held_count == HELD) {
         if (placed != GANG_OK) {
             ck_assert_int_eq(placed, GANG_ENOFIT);
@@ -356,9 +357,10 @@ static void preempt(void)
             evict(&victim[i]);
     gang_alloc_id id;
     struct gang_error error = GANG_ERROR_INIT;
-    gang_result r2 = gang_alloc_adopt(s.w, q, told.place, (int64_t)told.count, &id, &error);
+    gang_result r2 =
+        gang_alloc_adopt(s.w, q, placed_at.place, (int64_t)placed_at.count, &id, &error);
     ck_assert_msg(r2 == GANG_OK, "%s %s: %s", gang_result_name(r2), error.path, error.text);
-    is_as_told(id);
+    is_as_planned(id);
     same_as_live(scratch, "preempted");
     forget_gone();
     hold(id, &r);
@@ -373,17 +375,17 @@ static void grow(void)
     int32_t group = (int32_t)below((int64_t)spec_of[at].spec.group_count + 1) - 1;
     int64_t tasks = 1 + below(4), granted;
     take();
-    gang_result r = gang__snapshot_grow_where(s.w, scratch, held[at], group, tasks, &told);
+    gang_result r = gang__snapshot_grow_where(s.w, scratch, held[at], group, tasks, &placed_at);
     if (r != GANG_OK) {
-        ck_assert_uint_eq(told.count, 0);
+        ck_assert_uint_eq(placed_at.count, 0);
         test_assert(same(scratch, base, true));
         gang_result real = gang_alloc_grow(s.w, held[at], group, tasks, &granted, NULL);
         ck_assert_int_eq(real == GANG_ENEVER ? GANG_ENOFIT : real, r);
         return;
     }
-    ck_assert_uint_ge(told.count, 1);
-    MUST(gang__alloc_adopt_more(s.w, held[at], told.place, (int64_t)told.count));
-    is_as_told(held[at]);
+    ck_assert_uint_ge(placed_at.count, 1);
+    MUST(gang__alloc_adopt_more(s.w, held[at], placed_at.place, (int64_t)placed_at.count));
+    is_as_planned(held[at]);
     same_as_live(scratch, "grown");
     stage_check(&s);
     grown++;
@@ -428,11 +430,11 @@ START_TEST(places_are_given_in_the_order_of_ranks)
         draw(&r, 12);
         take();
         gang_request *q = stage_request(&s, &r.spec);
-        gang_result planned = gang__snapshot_place_where(s.w, scratch, q, &told);
+        gang_result planned = gang__snapshot_place_where(s.w, scratch, q, &placed_at);
         struct outcome o = stage_try(&s, &r.spec);
         ck_assert_int_eq(o.result == GANG_ENEVER ? GANG_ENOFIT : o.result, planned);
         if (planned == GANG_OK) {
-            is_as_told(o.id);
+            is_as_planned(o.id);
             MUST(gang_snapshot_take(s.w, live));
             test_assert(same(scratch, live, true));
         } else if (i % 2) {
@@ -462,11 +464,11 @@ START_TEST(a_copy_answers_like_its_original)
     take();
     for (int i = 0; i < 20; i++) {
         struct gang_placement first[4];
-        MUST(gang__snapshot_place_where(s.w, base, q, &told));
-        ck_assert_uint_eq(told.count, 4);
-        memcpy(first, told.place, sizeof(first));
-        MUST(gang__snapshot_place_where(s.w, scratch, q, &told));
-        ck_assert_mem_eq(first, told.place, sizeof(first));
+        MUST(gang__snapshot_place_where(s.w, base, q, &placed_at));
+        ck_assert_uint_eq(placed_at.count, 4);
+        memcpy(first, placed_at.place, sizeof(first));
+        MUST(gang__snapshot_place_where(s.w, scratch, q, &placed_at));
+        ck_assert_mem_eq(first, placed_at.place, sizeof(first));
         test_assert(same(base, scratch, true));
     }
     ck_assert(!base->listed && !scratch->listed);
@@ -481,7 +483,7 @@ START_TEST(a_copy_answers_like_its_original)
     ck_assert_uint_eq(count, NODES / 2);
     restore(); /* of the same take, and now listed */
     ck_assert(scratch->listed);
-    MUST(gang__snapshot_place_where(s.w, live, q, &told));
+    MUST(gang__snapshot_place_where(s.w, live, q, &placed_at));
     ck_assert(!same(live, base, true));
     struct gang_totals a = GANG_TOTALS_INIT, b = GANG_TOTALS_INIT;
     MUST(gang_snapshot_totals(base, &a));
@@ -497,9 +499,9 @@ START_TEST(a_copy_answers_like_its_original)
     one.same = "rack";
     gang_request *q2 = stage_request(&s, &one);
     stage_add(&s, &box);
-    ck_assert_int_eq(gang__snapshot_place_where(s.w, scratch, q2, &told), GANG_ENOFIT);
+    ck_assert_int_eq(gang__snapshot_place_where(s.w, scratch, q2, &placed_at), GANG_ENOFIT);
     take();
-    MUST(gang__snapshot_place_where(s.w, scratch, q2, &told));
+    MUST(gang__snapshot_place_where(s.w, scratch, q2, &placed_at));
     MUST(gang_snapshot_set_state(scratch, node[0], GANG_NODE_DOWN));
     restore();
     gang_request_free(q2);
@@ -566,7 +568,7 @@ START_TEST(places_taken_by_another_are_not_retaken)
     struct gang_request_spec spec = request_of(&g, 1);
     gang_request *q = stage_request(&s, &spec);
     MUST(gang__snapshot_copy(live, scratch));
-    MUST(gang__snapshot_place_where(s.w, scratch, q, &told));
+    MUST(gang__snapshot_place_where(s.w, scratch, q, &placed_at));
     MUST(gang__snapshot_copy(live, scratch));
     ck_assert_int_eq(gang__snapshot_retake_tasks(scratch, id, tasks, 2), GANG_ENOFIT);
     test_assert(same(live, scratch, true)); /* the one that was free is as it was */
@@ -612,12 +614,12 @@ START_TEST(an_exclusive_node_goes_back_with_its_last_task)
     ck_assert_int_eq(info.cpu_free, info.cpu_milli);
     MUST(gang_alloc_shrink(s.w, id, all, 3, NULL));
     same_as_live(scratch, "shrunk");
-    /* What it has left grows beside its task, and on a free node; all at the told places. */
+    /* It grows beside its task, and on a free node; all at the planned places. */
     take();
-    MUST(gang__snapshot_grow_where(s.w, scratch, id, 0, 3, &told));
-    ck_assert_uint_eq(told.count, 3);
-    MUST(gang__alloc_adopt_more(s.w, id, told.place, 3));
-    is_as_told(id);
+    MUST(gang__snapshot_grow_where(s.w, scratch, id, 0, 3, &placed_at));
+    ck_assert_uint_eq(placed_at.count, 3);
+    MUST(gang__alloc_adopt_more(s.w, id, placed_at.place, 3));
+    is_as_planned(id);
     same_as_live(scratch, "grown");
     stage_check(&s);
 }
@@ -641,12 +643,12 @@ START_TEST(a_released_node_is_as_free_as_any)
         if (i != 3)
             MUST(gang_snapshot_set_state(base, node[i], GANG_NODE_DOWN));
     restore();
-    MUST(gang__snapshot_grow_where(s.w, scratch, id, -1, 19, &told));
-    ck_assert_uint_eq(told.count, 7);
+    MUST(gang__snapshot_grow_where(s.w, scratch, id, -1, 19, &placed_at));
+    ck_assert_uint_eq(placed_at.count, 7);
     restore();
     MUST(gang_snapshot_release(scratch, id));
-    MUST(gang__snapshot_grow_where(s.w, scratch, id, -1, 19, &told));
-    ck_assert_uint_eq(told.count, 8);
+    MUST(gang__snapshot_grow_where(s.w, scratch, id, -1, 19, &placed_at));
+    ck_assert_uint_eq(placed_at.count, 8);
 }
 END_TEST
 
@@ -663,8 +665,8 @@ START_TEST(growth_is_bound_to_the_domain_of_the_snapshot)
     gang_request_free(q);
     take();
     describe_anew(0, "elsewhere");
-    MUST(gang__snapshot_grow_where(s.w, scratch, id, 0, 1, &told));
-    ck_assert(told.place[0].node == node[1] || told.place[0].node == node[2]);
+    MUST(gang__snapshot_grow_where(s.w, scratch, id, 0, 1, &placed_at));
+    ck_assert(placed_at.place[0].node == node[1] || placed_at.place[0].node == node[2]);
 }
 END_TEST
 
@@ -677,33 +679,33 @@ START_TEST(adopting_more_is_all_or_nothing)
     g[1].name = "b";
     gang_alloc_id id = stage_alloc(&s, &spec), other;
     take();
-    MUST(gang__snapshot_grow_where(s.w, scratch, id, -1, 9, &told));
-    ck_assert_uint_eq(told.count, 6);
-    ck_assert_int_eq(told.place[0].any_devices, 0);
-    ck_assert_int_eq(told.place[5].any_devices, 1);
+    MUST(gang__snapshot_grow_where(s.w, scratch, id, -1, 9, &placed_at));
+    ck_assert_uint_eq(placed_at.count, 6);
+    ck_assert_int_eq(placed_at.place[0].any_devices, 0);
+    ck_assert_int_eq(placed_at.place[5].any_devices, 1);
     /* A node is in use already. */
     struct gang_group_spec whole = group_of(1, 0, 1000);
-    struct gang_placement over = told.place[4];
+    struct gang_placement over = placed_at.place[4];
     struct gang_request_spec its = request_of(&whole, 1);
     gang_request *q = stage_request(&s, &its);
     over.group = 0;
     if (gang_alloc_adopt(s.w, q, &over, 1, &other, NULL) != GANG_OK) {
         ck_assert_uint_eq(over.gpus, stage_tasks(&s, id)->task[0].gpus);
         other = GANG_ID_NONE;
-        over.gpus = told.place[3].gpus;
+        over.gpus = placed_at.place[3].gpus;
         MUST(gang_alloc_adopt(s.w, q, &over, 1, &other, NULL));
     }
     gang_request_free(q);
     MUST(gang_snapshot_take(s.w, base));
-    ck_assert_int_eq(gang__alloc_adopt_more(s.w, id, told.place, 6), GANG_ENOFIT);
+    ck_assert_int_eq(gang__alloc_adopt_more(s.w, id, placed_at.place, 6), GANG_ENOFIT);
     same_as_live(base, "refused");
     ck_assert_uint_eq(stage_tasks(&s, id)->count, 2);
     MUST(gang_alloc_free(s.w, other));
-    MUST(gang__alloc_adopt_more(s.w, id, told.place, 6));
+    MUST(gang__alloc_adopt_more(s.w, id, placed_at.place, 6));
     ck_assert_uint_eq(stage_tasks(&s, id)->count, 8);
     same_as_live(scratch, "adopted");
-    ck_assert_int_eq(gang__alloc_adopt_more(s.w, id, told.place, 1), GANG_ERANGE);
-    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, -1, 1, &told), GANG_ERANGE);
+    ck_assert_int_eq(gang__alloc_adopt_more(s.w, id, placed_at.place, 1), GANG_ERANGE);
+    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, -1, 1, &placed_at), GANG_ERANGE);
 }
 END_TEST
 
@@ -778,18 +780,18 @@ START_TEST(wrong_arguments_are_refused)
     ck_assert_int_eq(gang__snapshot_copy(scratch, base), GANG_EINVAL); /* never taken */
     ck_assert_int_eq(gang__snapshot_copy(scratch, other), GANG_EINVAL);
     ck_assert_int_eq(release_tasks(scratch, id, ok, 2), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_place_where(s.w, scratch, q, &told), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 0, 1, &told), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_place_where(s.w, scratch, q, &placed_at), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 0, 1, &placed_at), GANG_EINVAL);
     MUST(gang__snapshot_copy(other, other));
     take();
     ck_assert_int_eq(gang__snapshot_copy(NULL, base), GANG_EINVAL);
     ck_assert_int_eq(gang__snapshot_copy(scratch, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_place_where(w2, scratch, q, &told), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_place_where(s.w, other, q, &told), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_grow_where(w2, scratch, id, 0, 1, &told), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 1, 1, &told), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 0, 0, &told), GANG_ERANGE);
-    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, none, 0, 1, &told), GANG_ESTALE);
+    ck_assert_int_eq(gang__snapshot_place_where(w2, scratch, q, &placed_at), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_place_where(s.w, other, q, &placed_at), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_grow_where(w2, scratch, id, 0, 1, &placed_at), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 1, 1, &placed_at), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 0, 0, &placed_at), GANG_ERANGE);
+    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, none, 0, 1, &placed_at), GANG_ESTALE);
     ck_assert_int_eq(release_tasks(scratch, id, unsorted, 2), GANG_EINVAL);
     ck_assert_int_eq(release_tasks(scratch, id, twice, 2), GANG_EINVAL);
     ck_assert_int_eq(release_tasks(scratch, id, unknown, 2), GANG_ENOENT);
@@ -840,15 +842,15 @@ static gang_result retake_it(void)
 }
 static gang_result place_it(void)
 {
-    return gang__snapshot_place_where(s.w, scratch, some_request, &told);
+    return gang__snapshot_place_where(s.w, scratch, some_request, &placed_at);
 }
 static gang_result grow_it(void)
 {
-    return gang__snapshot_grow_where(s.w, scratch, some_alloc, 0, 200, &told);
+    return gang__snapshot_grow_where(s.w, scratch, some_alloc, 0, 200, &placed_at);
 }
 static gang_result adopt_it(void)
 {
-    return gang__alloc_adopt_more(s.w, some_alloc, told.place, (int64_t)told.count);
+    return gang__alloc_adopt_more(s.w, some_alloc, placed_at.place, (int64_t)placed_at.count);
 }
 
 /* Each allocation fails in turn; the last time none does. */
@@ -897,7 +899,7 @@ START_TEST(out_of_memory_changes_nothing)
     each_failing("place", place_it, 3);
     restore();
     each_failing("grow", grow_it, 2);
-    ck_assert_uint_eq(told.count, 149);
+    ck_assert_uint_eq(placed_at.count, 149);
     each_failing("adopt", adopt_it, 1);
     same_as_live(scratch, "adopted");
     gang_request_free(some_request);

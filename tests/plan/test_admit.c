@@ -414,7 +414,7 @@ START_TEST(a_fixed_start_is_that_of_the_first_stage_in_an_order)
     ck_assert_int_eq(admit(&d, &request), GANG_ENEVER);
     ck_assert_int_eq(d.got.why, GANG__ADMIT_FULL);
     const struct gang__admit_stage both[] = {containers(40, 1, 0, 10), containers(40, 1, 0, 10)};
-    request.stage = both; /* there is room for one of them at 20, for both at 40 */
+    request.stage = both; /* one of them fits at 20, for both at 40 */
     request.start_ns = 20;
     ck_assert_int_eq(admit(&d, &request), GANG_ENOFIT);
     expect_why(&d, GANG__ADMIT_FULL, 1, 1, 0, 40);
@@ -514,7 +514,7 @@ START_TEST(a_refusal_gives_the_next_window)
 }
 END_TEST
 
-/* Half of the gangs have room soon, but then there are 30 from the first to the last. */
+/* Half of the gangs fit soon, but then there are 30 from the first to the last. */
 START_TEST(the_next_window_is_as_long_as_the_requested_one)
 {
     struct gang__admit_stage s = containers(100, 1, 10, 10);
@@ -531,7 +531,7 @@ START_TEST(the_next_window_is_as_long_as_the_requested_one)
 }
 END_TEST
 
-START_TEST(the_cheapest_start_leaves_room_for_the_later_stages)
+START_TEST(the_cheapest_start_leaves_capacity_for_the_later_stages)
 {
     const struct gang__admit_stage s[] = {containers(10, 1, 0, 10), containers(10, 1, 0, 10)};
     struct gang__admit_request request =
@@ -804,7 +804,7 @@ int main(void)
     tcase_add_test(tests, repetitions_keep_to_the_limits_together);
     tcase_add_test(tests, a_refusal_gives_the_next_window);
     tcase_add_test(tests, the_next_window_is_as_long_as_the_requested_one);
-    tcase_add_test(tests, the_cheapest_start_leaves_room_for_the_later_stages);
+    tcase_add_test(tests, the_cheapest_start_leaves_capacity_for_the_later_stages);
     tcase_add_test(tests, times_may_be_those_of_a_clock_or_the_largest);
     tcase_add_test(tests, a_change_does_not_stand_in_its_own_way);
     tcase_add_test(tests, wrong_windows_and_periods_are_refused);

@@ -695,7 +695,7 @@ START_TEST(each_allocation_may_fail)
     gang_result r;
     long n = 0, live = stage.mem.live;
     t[0] = *full_spec();
-    for (int i = 1; i < 41; i++) { /* so many that the names take more room on the way */
+    for (int i = 1; i < 41; i++) { /* so many that the table of names grows */
         snprintf(names[i], sizeof(names[i]), "q%d", i);
         t[i] = queue_of(names[i], NULL);
     }

@@ -12,7 +12,7 @@ static const int64_t M = 1000000;
 static const int64_t GB = 1024; /* in MB */
 enum { CPU = 1, MEMORY = 2, GPU = 4, GPU_KIND = GANG_KIND_GPU };
 
-/* A queue with users, told by their memory (and GPUs, where there are any). */
+/* A queue with users, known by their memory (and GPUs, where there are any). */
 struct users {
     struct gang__user_limit u;
     int64_t guarantee[GANG_MAX_KINDS], limit[GANG_MAX_KINDS], total[GANG_MAX_KINDS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The books of the host in test_events.c: what it runs, as the callbacks told it, the nodes and
+/* The books of the host in test_events.c: what it runs, by the callbacks, the nodes and
  * queues as it made them, and the rules that must hold when something starts. */
 #ifndef GANG_TESTS_EVENTS_BOOKS_H
 #define GANG_TESTS_EVENTS_BOOKS_H

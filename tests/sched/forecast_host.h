@@ -73,14 +73,15 @@ static inline void check_without_memory(struct host *h, const struct gang_foreca
     gang_result r = GANG_ENOMEM;
     for (long n = 1; r != GANG_OK; n++) {
         long live = h->stage.mem.live;
-        int told = 0;
+        int forecasts = 0;
         h->stage.mem.calls = 0;
         h->stage.mem.fail_at = n;
-        r = gang_forecast_all(h->s, opts, count_expected, &told, NULL);
+        r = gang_forecast_all(h->s, opts, count_expected, &forecasts, NULL);
         h->stage.mem.fail_at = 0;
         ck_assert_msg(r == GANG_OK || r == GANG_ENOMEM, "allocation %ld: %s", n,
                       gang_result_name(r));
-        ck_assert_msg(r == GANG_OK || told == 0, "allocation %ld: told, and failed", n);
+        ck_assert_msg(r == GANG_OK || forecasts == 0,
+                      "allocation %ld: a forecast was given, and the call failed", n);
         ck_assert_msg(h->stage.mem.live == live, "allocation %ld: %ld are lost", n,
                       h->stage.mem.live - live);
         ck_assert_int_lt(n, 100000);

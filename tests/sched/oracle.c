@@ -61,11 +61,11 @@ static int64_t used_nonpreemptible(const struct oracle *o, int queue, int kind)
 
 static int64_t free_on(const struct oracle *o, int node, int kind)
 {
-    int64_t room = o->capacity[node][kind];
+    int64_t unused = o->capacity[node][kind];
     for (int j = 0; j < o->jobs; j++)
         for (int g = 0; g < o->job[j].groups; g++)
-            room -= o->job[j].on[g][node] * o->job[j].need[g][kind];
-    return room;
+            unused -= o->job[j].on[g][node] * o->job[j].need[g][kind];
+    return unused;
 }
 
 /* ---- what a job would take next ---- */
@@ -487,7 +487,7 @@ static int next_job(const struct oracle *o, int parent)
     return best;
 }
 
-/* ---- making room: rules 10 to 12 ---- */
+/* ---- preemption: rules 10 to 12 ---- */
 
 /* A victim: one task above the minimum of a job of one group, or all of a gang. */
 struct victim {

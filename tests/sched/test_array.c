@@ -20,7 +20,7 @@ static void teardown(void)
     host_close(&h);
 }
 
-/* A job of an array of which `most` run at once. */
+/* A job of an array with at most `most` running. */
 static gang_job_id submit(const char *queue, const char *array, int64_t most, int64_t gpus)
 {
     struct gang_job_spec *job = host_spec(queue, gpus, gpus, 0);

@@ -71,7 +71,7 @@ START_TEST(after_max_bypasses_no_gang_passes)
     ck_assert_int_eq(host_job_info(&h, head).starved, 1);
     host_end_job(&h, c);
     gang_job_id d = put("q", 1, 0);
-    test_assert(!runs(d)); /* though there is room */
+    test_assert(!runs(d)); /* though it fits */
     seen.reason = 0;
     MUST(gang_job_explain(h.s, d, see, NULL));
     ck_assert_int_eq(seen.reason, GANG_WAIT_STARVED);

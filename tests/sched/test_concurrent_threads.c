@@ -3,7 +3,7 @@
  * it. In the end every accepted job has ended once, as some thread
  * asked, and no capacity and no memory stays taken.
  *   GANG_SEED           where the threads' chances begin
- *   GANG_TEST_SECONDS   how long, 2 unless told */
+ *   GANG_TEST_SECONDS   how long, 2 by default */
 #include <gangsched/gangsched.h>
 #include <gangsched/sched.h>
 
@@ -90,7 +90,7 @@ static int32_t on_start(const struct gang_event *e, void *user)
     return 0;
 }
 
-/* Some stop later, told by the owner or killed; some at once. */
+/* Some stop later, when the owner asks or kills; some at once. */
 static int32_t on_stop(const struct gang_event *e, void *user)
 {
     uint64_t *seed = user;

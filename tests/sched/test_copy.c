@@ -6,7 +6,7 @@
  * are copies for forecasts. Nodes may have changed since the last run. In one test the original
  * alone is asked why its jobs preempt no others: the questions change nothing.
  *   GANG_SEED           begins with this world
- *   GANG_TEST_SECONDS   how long each test, 3 unless told */
+ *   GANG_TEST_SECONDS   how long each test, 3 by default */
 #include <gangsched/gangsched.h>
 
 #include <stdarg.h>
@@ -989,10 +989,10 @@ static void live_on(void)
         worlds++;
     } while (time(NULL) < end);
     printf("%" PRId64 " worlds, %" PRId64 " starts, %" PRId64 " preemptions, %" PRId64
-           " copies with somebody on his way out, %" PRId64 " of several rows, %" PRId64
+           " copies with a stopping gang, %" PRId64 " of several rows, %" PRId64
            " in the midst of a change of turns, %" PRId64 " with something reserved; %" PRId64
            " times something reserved began, %" PRId64 " times it lost nodes, %" PRId64
-           " times it grew again, %" PRId64 " times somebody was inside\n",
+           " times it grew again, %" PRId64 " times a job ran inside\n",
            worlds, starts_seen, stops_seen, copies_busy, copies_sliced, copies_midway,
            copies_reserved, begins_seen, losses_seen, restores_seen, inside_seen);
     printf("%" PRId64 " copies with messages, %" PRId64 " jobs with heartbeats, %" PRId64

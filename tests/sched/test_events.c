@@ -3,7 +3,7 @@
  * from what the callbacks tell it. After each event the scheduler runs, and the books are compared
  * with what the library says; rules that hold whatever it decides are checked when it decides.
  *   GANG_SEED           begins with this world
- *   GANG_TEST_SECONDS   how long, 3 unless told
+ *   GANG_TEST_SECONDS   how long, 3 by default
  *   GANG_TEST_TRACE     tells events and callbacks */
 #include <gangsched/gangsched.h>
 #include <gangsched/sched.h>
@@ -631,7 +631,7 @@ static void compare_part(struct work *w, int k)
         return;
     const struct reader *r = read_alloc(alloc);
     CHECK(p->tasks == 0 || alloc == p->alloc,
-          "job %d in state %d has allocation %" PRIx64 ", the host was told %" PRIx64, index_of(w),
+          "job %d in state %d has allocation %" PRIx64 ", the host has %" PRIx64, index_of(w),
           w->state, alloc, p->alloc);
     for (int i = 0; i < p->tasks; i++) {
         const struct place *at = find_read(r, p->place[i].task);
@@ -694,8 +694,8 @@ static void compare_work(struct work *w)
     w->taken = true;
     CHECK(info.id == w->id && info.cookie == w->cookie && info.end == GANG_END_NONE, "job %d",
           index_of(w));
-    CHECK(info.state == w->state, "job %d is in state %d, the host was told %d", index_of(w),
-          info.state, w->state);
+    CHECK(info.state == w->state, "job %d is in state %d, the host has %d", index_of(w), info.state,
+          w->state);
     must(gang_queue_find(sched, line[w->queue].name, &queue));
     CHECK(info.queue == queue, "job %d is in another queue", index_of(w));
     for (int k = 0; k < MAX_PARTS; k++)
@@ -886,7 +886,7 @@ static int64_t run_once(int64_t max_steps)
 }
 
 /* Does it wait for capacity that is there? Of one group alone. */
-static bool has_room(const struct work *w)
+static bool has_capacity(const struct work *w)
 {
     int64_t fit = 0;
     if (w->groups > 1)
@@ -935,7 +935,7 @@ static void check_reasons(void)
             continue;
         CHECK(r.all, "job %d waits for no reason", i);
         CHECK(r.first != GANG_WAIT_NOT_TRIED, "job %d was not tried", i);
-        CHECK(w->failed || r.first != GANG_WAIT_CAPACITY || !has_room(w),
+        CHECK(w->failed || r.first != GANG_WAIT_CAPACITY || !has_capacity(w),
               "job %d waits, but there is capacity", i);
         CHECK(w->held == (r.all >> GANG_WAIT_HOLD & 1), "job %d is held: %d", i, w->held);
     }

@@ -735,7 +735,7 @@ START_TEST(a_gang_that_waits_for_its_time_slice)
 }
 END_TEST
 
-START_TEST(moves_alone_are_told_apart)
+START_TEST(moves_without_stops_are_an_outcome_of_their_own)
 {
     opts.max_moves = -1;
     open_host(2, 2);
@@ -967,7 +967,7 @@ static void add_outcomes(TCase *t)
     tcase_add_test(t, a_gang_that_waits_for_a_row_of_time_slices);
     tcase_add_test(t, a_member_of_a_reservation);
     tcase_add_test(t, a_suspended_job_resumes_on_its_places_alone);
-    tcase_add_test(t, moves_alone_are_told_apart);
+    tcase_add_test(t, moves_without_stops_are_an_outcome_of_their_own);
 }
 
 int main(void)

@@ -5,9 +5,10 @@
  *   - The first job for which a gang is stopped or moved was said to be next.
  *   - If some job was said to be next, a gang is stopped or moved.
  *   - The same question, asked again in the reverse order of jobs, has the same answer.
- * It goes on until no job is next. No queue plans starts: a run plans anew while it tries its jobs.
+ * It goes on until no job is next. No queue plans starts: a run makes new plans while it tries its
+ * jobs.
  *   GANG_SEED           begins with this world
- *   GANG_TEST_SECONDS   how long, 3 unless told */
+ *   GANG_TEST_SECONDS   how long, 3 by default */
 #include "chance.h"
 #include "sched/host.h"
 #include "sched/record/state.h"

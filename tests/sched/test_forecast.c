@@ -295,11 +295,11 @@ END_TEST
 
 /* ---- nothing is disturbed ---- */
 
-static void dump_job(char *to, size_t room, gang_job_id id)
+static void dump_job(char *to, size_t size, gang_job_id id)
 {
     struct gang_job_info i = host_job_info(&h, id);
     struct gang_node_info n = stage_node(&h.stage, gang_node_next(h.stage.c, GANG_ID_NONE));
-    snprintf(to, room, "%" PRIu64 " %d %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRId64,
+    snprintf(to, size, "%" PRIu64 " %d %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRId64,
              i.alloc, i.state, i.tasks, i.planned_ns, i.started_ns, n.gpu_mask,
              gang_sched_next(h.s));
 }

@@ -387,7 +387,7 @@ static void note_start(struct host *host, const struct host_event *e)
 START_TEST(forecasts_come_true)
 {
     uint64_t seed = test_seed();
-    int64_t foretold = 0;
+    int64_t forecasts = 0;
     for (uint64_t world = 0; world < 60; world++) {
         chance_state = seed * 1000003u + world;
         struct gang_expected e[JOBS + 1];
@@ -421,13 +421,13 @@ START_TEST(forecasts_come_true)
             int64_t was = started[id[i]] < 0 ? INT64_MAX : started[id[i]];
             ck_assert_msg(e[i].start_ns == was,
                           "world %" PRIu64 ": job %" PRIu64 " starts at %" PRId64 ", and %" PRId64
-                          " was foretold",
+                          " was the forecast",
                           world, id[i], was / S, e[i].start_ns / S);
-            foretold++;
+            forecasts++;
         }
         host_close(&h);
     }
-    ck_assert_int_gt(foretold, 100);
+    ck_assert_int_gt(forecasts, 100);
 }
 END_TEST
 

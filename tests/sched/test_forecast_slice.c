@@ -223,7 +223,7 @@ START_TEST(endless_rotation_beside_an_endless_reservation_is_recognised)
     spec->period_ns = 100 * S;
     MUST(gang_reservation_add(h.s, spec, &id, NULL, NULL));
     put(1, 0);
-    put(1, 0); /* both on the other node, whose rows are full now */
+    put(1, 0); /* both on the other node, where the rows are full now */
     gang_job_id never = put(1, 0);
     opts.max_events = 1000;
     gang_forecast *f = forecast_with(&h, &opts);
@@ -341,8 +341,8 @@ static void open_world(void)
     memset(came_ns, 0, sizeof(came_ns));
 }
 
-/* Lives on until all that is foretold has come, or should have. */
-static void compare(gang_forecast *f, uint64_t seed, int64_t *foretold)
+/* Runs on until all forecast starts have come, or should have. */
+static void compare(gang_forecast *f, uint64_t seed, int64_t *forecasts)
 {
     int64_t last = 0;
     memset(came_ns, 0, sizeof(came_ns));
@@ -362,7 +362,7 @@ static void compare(gang_forecast *f, uint64_t seed, int64_t *foretold)
         ck_assert_msg(at == e.start_ns,
                       "world %" PRIu64 ": job %" PRIu64 " came at %" PRId64 ", not %" PRId64, seed,
                       ids[i], at, e.start_ns);
-        *foretold += at != INT64_MAX;
+        *forecasts += at != INT64_MAX;
     }
 }
 
@@ -394,7 +394,7 @@ START_TEST(sliced_forecasts_come_true)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     uint64_t seed = test_seed();
-    int64_t foretold = 0, sliced = 0;
+    int64_t forecasts = 0, sliced = 0;
     opts.run_time = some_time;
     opts.max_events =
         20000; /* beside a recurring reservation jobs may preempt each other for ever */
@@ -413,11 +413,11 @@ START_TEST(sliced_forecasts_come_true)
             sliced += host_has(&h, ids[i]) && host_job_info(&h, ids[i]).slice_row > 1;
         gang_forecast *f = forecast_with(&h, &opts);
         run_forecast(f);
-        compare(f, seed, &foretold);
+        compare(f, seed, &forecasts);
         gang_forecast_free(f);
         host_close(&h);
     }
-    ck_assert_int_gt(foretold, 60);
+    ck_assert_int_gt(forecasts, 60);
     ck_assert_int_gt(sliced, 60);
 }
 END_TEST

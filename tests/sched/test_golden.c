@@ -581,7 +581,7 @@ START_TEST(elastic_tasks_are_preempted_before_minima)
 }
 END_TEST
 
-/* testExpireKill: told at once, told once, killed when the wait is over. */
+/* testExpireKill: asked to stop at once, only once, killed when the wait is over. */
 START_TEST(a_victim_that_does_not_stop_is_killed_after_its_grace)
 {
     static const struct line lines[] = {{"a", NULL, 40, .after = 0},

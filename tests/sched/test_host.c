@@ -517,7 +517,7 @@ START_TEST(a_victim_that_ends_during_its_grace_has_ended)
 }
 END_TEST
 
-/* `low` of 8, at least 2, and `other` give room for `high`; `other` takes longer. */
+/* `low` of 8, at least 2, and `other` free enough for `high`; `other` takes longer. */
 START_TEST(capacity_of_a_shrunk_victim_stays_kept_when_its_job_ends)
 {
     const int64_t tasks[] = {2, 3};

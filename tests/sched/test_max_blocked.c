@@ -213,7 +213,7 @@ START_TEST(a_queue_that_cannot_reclaim_does_not_pass)
 }
 END_TEST
 
-/* It would close the cluster in vain: it does not fit even if all jobs had ended. */
+/* It would close the cluster without a start: it does not fit even if all jobs had ended. */
 START_TEST(a_gang_that_waits_for_a_node_closes_nothing)
 {
     gang_node_id n1;

@@ -137,7 +137,7 @@ START_TEST(a_task_that_the_host_does_not_grow_again_waits)
 }
 END_TEST
 
-START_TEST(nobody_moves_if_the_large_job_is_cancelled_meanwhile)
+START_TEST(no_gang_moves_if_the_large_job_is_cancelled_meanwhile)
 {
     host_open_slow(&h, 2, 4, (int64_t)10 * HOST_SECOND);
     spread("default", 1);
@@ -218,7 +218,7 @@ int main(void)
     tcase_add_test(tests, the_large_job_starts_when_the_task_has_stopped);
     tcase_add_test(tests, a_task_that_does_not_stop_is_killed_and_moves);
     tcase_add_test(tests, a_task_that_the_host_does_not_grow_again_waits);
-    tcase_add_test(tests, nobody_moves_if_the_large_job_is_cancelled_meanwhile);
+    tcase_add_test(tests, no_gang_moves_if_the_large_job_is_cancelled_meanwhile);
     tcase_add_test(tests, a_gang_of_which_a_task_has_succeeded_does_not_move);
     tcase_add_test(tests, a_gang_below_its_minimum_does_not_move);
     tcase_add_test(tests, a_task_moves_while_its_queue_gives_up_nothing);

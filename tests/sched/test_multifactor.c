@@ -296,7 +296,7 @@ END_TEST
 
 enum { JOBS = 40, USERS = 3 };
 
-/* The books of the test: it computes each priority anew, from its own record of what ran. */
+/* The books of the test: it computes each priority itself, from its own record of what ran. */
 struct record {
     gang_job_id id;
     int user;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Non-preemptible work above a guarantee (gang_queue_spec.nonpreemptible): where it starts, what
- * others lose by it, whom it preempts, and which of its demand counts. */
+ * others lose by it, which gangs it preempts, and which of its demand counts. */
 #include "sched/gpu_queues.h"
 #include "sched/leaf.h"
 

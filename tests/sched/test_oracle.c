@@ -5,7 +5,7 @@
  * The worlds are such that it does not matter on which node a task is: there is one node, or all
  * tasks are of one size that the nodes hold a whole number of. Only GPUs are governed by quotas.
  *   GANG_SEED           begins with this world
- *   GANG_TEST_SECONDS   how long, 3 unless told
+ *   GANG_TEST_SECONDS   how long, 3 by default
  *   GANG_TEST_WHOLE     runs are not cut into steps
  *   GANG_TEST_TRACE     prints each start and stop, and the job that a stop makes place for
  *
@@ -232,7 +232,7 @@ static void settle_owed(gang_job_id job)
             owed[i--] = owed[--owed_count];
 }
 
-/* For worlds that the naive scheduler only judges: it remembers whom the library stopped. */
+/* For worlds that the naive scheduler only judges: it records which gangs the library stopped. */
 static struct oracle_job *job_of(gang_job_id job)
 {
     for (int j = 0; j < oracle.jobs; j++)

@@ -3,7 +3,7 @@
  * that is full of jobs of one GPU, of random age and priority. Its gang of whole nodes starts, and
  * as few jobs are preempted as a model of the test's own counts.
  *   GANG_SEED           begins with this world
- *   GANG_TEST_SECONDS   how long, 2 unless told */
+ *   GANG_TEST_SECONDS   how long, 2 by default */
 #include <time.h>
 
 #include "chance.h"

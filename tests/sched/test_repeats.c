@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random clusters live for hours with a scheduler that preempts and moves, and no gang is stopped
- * again and again: the host keeps books of who was stopped for whom.
+ * again and again: the host records which gang was stopped for which job.
  *   GANG_SEED         of the first world
  *   GANG_TEST_WORLDS  number of worlds */
 #include "chance.h"
@@ -26,7 +26,7 @@ static int64_t min_runtime_ns[QUEUES];
 static int64_t demand_at[QUEUES]; /* `events` when a job of the queue was submitted last */
 static int64_t events;            /* stops and submissions so far */
 static uint64_t world;
-static gang_job_id owed[JOBS * JOBS]; /* somebody was stopped for these: they must start */
+static gang_job_id owed[JOBS * JOBS]; /* jobs for which others were stopped: they must start */
 static size_t owed_count;
 static int64_t stops, moves, starts; /* of all worlds */
 static bool lends;                   /* some nodes are lent by a partition */
@@ -85,7 +85,7 @@ static void note_stop(const struct host_event *e)
     victim->of_job[taker - job] = events;
     victim->of_job_ns[taker - job] = h.now_ns;
     victim->stops++;
-    victim->left_ns = victim->run_ns; /* it begins anew */
+    victim->left_ns = victim->run_ns; /* it begins from the start */
 }
 
 static void during(struct host *from, const struct host_event *e)
@@ -230,7 +230,7 @@ static void live(bool slicing)
         host_run(&h, 0);
         note_rows();
         ck_assert_msg(owed_count == 0,
-                      "GANG_SEED=%" PRIu64 ": somebody was stopped for job %" PRIu64
+                      "GANG_SEED=%" PRIu64 ": a gang was stopped for job %" PRIu64
                       ", which did not start",
                       world, owed_count ? owed[0] : GANG_ID_NONE);
         h.now_ns += TICK_S * SECOND;

@@ -1111,7 +1111,7 @@ START_TEST(a_window_is_over_when_the_next_one_begins)
         host_run(&h, 0);
     }
     spec.name =
-        "at once"; /* it is to begin when its second stage has no room for longer than its period */
+        "at once"; /* it is to begin while its second stage does not fit for more than its period */
     spec.start_ns = 400 * SECOND;
     struct gang_reservation_spec *block = host_whole("later", 1, 400, 200);
     reserve(block);

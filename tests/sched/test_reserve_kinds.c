@@ -34,7 +34,7 @@ static void add_sliced(const char *name)
     ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
 }
 
-/* Nodes with FPGAs, or one whose GPU is cut; one queue. */
+/* Nodes with FPGAs, or one with a GPU that is cut; one queue. */
 static void open_with(bool sliced)
 {
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;

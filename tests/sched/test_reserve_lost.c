@@ -177,7 +177,7 @@ START_TEST(windows_of_a_repeated_reservation_grow_again)
     ck_assert_int_eq(info_of(id).nodes, 2);
     spec = host_whole("more", 1, 60, 20);
     spec->owner = "ann";
-    EXPECT_RESULT(refused(spec, NULL, &error), GANG_ENOFIT, &error); /* no room, and */
+    EXPECT_RESULT(refused(spec, NULL, &error), GANG_ENOFIT, &error); /* it does not fit, and */
     spec->start_ns = 85 * SECOND;
     (void)reserve(spec); /* nothing is booked twice */
     host_close(&h);

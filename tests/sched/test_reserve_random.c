@@ -319,7 +319,7 @@ static int32_t check_holder(const struct gang_plan_item *item, void *user)
     return 0;
 }
 
-static bool was_told(gang_reservation_id id)
+static bool was_reported(gang_reservation_id id)
 {
     for (size_t i = 0; i < h.reserve_count; i++)
         if (h.reserve[i].id == id && h.reserve[i].what == GANG_RESERVATION_LOST)
@@ -349,8 +349,8 @@ static int32_t check_piece(const struct gang_plan_item *item, void *user)
     }
     MUST(gang_plan_each(h.s, check_holder, &p));
     honoured++;
-    if (made[at].nodes > 0 && !was_told(item->id))
-        ck_assert_msg(!p.broken, "somebody is in the way of %s at %" PRId64, made[at].name,
+    if (made[at].nodes > 0 && !was_reported(item->id))
+        ck_assert_msg(!p.broken, "a job is in the way of %s at %" PRId64, made[at].name,
                       h.now_ns / SECOND);
     sum->first += made[at].nodes > 0 ? (int64_t)item->node_count : p.gpus;
     sum->fpgas += p.fpgas;
@@ -363,7 +363,7 @@ static bool some_lost(void)
 {
     for (size_t i = 0; i < made_count; i++) {
         struct gang_reservation_info info = {.size = sizeof(info)};
-        if (was_told(made[i].id) && gang_reservation_get(h.s, made[i].id, &info) == GANG_OK &&
+        if (was_reported(made[i].id) && gang_reservation_get(h.s, made[i].id, &info) == GANG_OK &&
             info.state == GANG_RESERVATION_ACTIVE)
             return true;
     }

@@ -40,7 +40,7 @@ static void close_copy(struct host *h)
     gang_cluster_free(h->stage.c);
 }
 
-/* Were both told the same since these counts? */
+/* Did both hosts get the same callbacks since these counts? */
 static void same_events(size_t from_here, size_t from_there)
 {
     ck_assert_uint_eq(here.count - from_here, there.count - from_there);

@@ -633,7 +633,7 @@ START_TEST(a_gang_that_loses_its_last_task_while_it_suspends_is_resumed_without_
     test_assert(runs(p) && runs(b)); /* the last task stopped at once: p need not wait */
     ck_assert_int_eq(host_ops(&h, a, "shrink"), 1);
     ck_assert_int_eq(host_ops(&h, a, "kill"), 0);
-    ck_assert_int_eq(host_ops(&h, a, "resume"), 1); /* beside b, whose row is active */
+    ck_assert_int_eq(host_ops(&h, a, "resume"), 1); /* beside b, in the active row */
     ck_assert_int_eq(host_tasks(&h, a), 0);
     test_assert(runs(a));
     host_close(&h);
@@ -1075,7 +1075,7 @@ START_TEST(the_calendar_books_sliced_gangs_on_unshared_nodes)
     test_assert(runs(one)); /* beside it */
     gang_job_id other = host_submit(&h, &job);
     host_run(&h, 0);
-    ck_assert_int_eq(planned(other), 30); /* it may have pauses: its end is not foretold */
+    ck_assert_int_eq(planned(other), 30); /* it may have pauses: its end has no forecast */
     host_close(&h);
 }
 END_TEST

@@ -47,7 +47,7 @@ static int64_t step(const struct side *sides, size_t n, const struct side *of)
     for (size_t i = 0; i < count; i++) {
         bool runs = host_job_state(&h, job[i].id) == GANG_JOB_RUNNING;
         if (!runs)
-            job[i].since_s = -1; /* a preempted job begins anew */
+            job[i].since_s = -1; /* a preempted job begins from the start */
         else if (job[i].since_s < 0)
             job[i].since_s = now_s;
         if (runs && now_s - job[i].since_s >= job[i].left_s) {

@@ -511,7 +511,7 @@ START_TEST(max_queues_bounds_queues_made_on_demand)
     gang_job_id id[3];
     const char *const name[] = {"team.x", "team.y", "team.z"};
     for (int i = 0; i < 3; i++)
-        id[i] = host_submit(&h, job_of("u", name[i], 1)); /* there is room for each, as yet */
+        id[i] = host_submit(&h, job_of("u", name[i], 1)); /* each fits, as yet */
     host_run(&h, 1);
     ck_assert_str_eq(queue_of(id[0]), "team.x");
     ck_assert_str_eq(queue_of(id[1]), "team.y");
@@ -767,8 +767,7 @@ START_TEST(a_requeued_job_stops_and_keeps_its_age)
     host_run(&h, 1);
     ck_assert_int_eq(host_ops(&h, first, "preempt"), 1);
     ck_assert_int_eq(host_last(&h, first, "preempt")->reason, GANG_REASON_REQUEUE);
-    ck_assert_int_eq(host_job_state(&h, first),
-                     GANG_JOB_RUNNING); /* there is room: at once again */
+    ck_assert_int_eq(host_job_state(&h, first), GANG_JOB_RUNNING); /* it fits: at once again */
     ck_assert_int_eq(host_ops(&h, first, "start"), 2);
     ck_assert_int_eq(host_job_info(&h, first).preemptions, 1);
     ck_assert_int_eq(host_job_info(&h, first).restarts, 0);

@@ -5,7 +5,7 @@
  * The random tests compare with a slow model: every set of tasks that meets the minima, on every
  * distribution over the nodes.
  *   GANG_SEED           begins with this world
- *   GANG_TEST_SECONDS   how long, 2 unless told */
+ *   GANG_TEST_SECONDS   how long, 2 by default */
 #include <time.h>
 
 #include "chance.h"

@@ -66,7 +66,7 @@ START_TEST(a_gang_that_restarts_beside_a_plan_avoids_the_node_where_it_failed)
     ck_assert_int_gt(host_job_info(&h, head).planned_ns, 0);
     gang_node_id first = fail_once(id), second = host_node_of(&h, id, 0);
     ck_assert_uint_ne(second, first);
-    fail_once(id); /* it has failed on all nodes that have room: any of them */
+    fail_once(id); /* it has failed on all nodes where it fits: any of them */
     host_close(&h);
 }
 END_TEST

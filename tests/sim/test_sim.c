@@ -415,7 +415,7 @@ END_TEST
 
 struct meddler {
     gang_sim *sim;
-    int told;
+    int calls;
 };
 
 static int32_t meddle(const struct gang_sim_event *e, void *user)
@@ -427,7 +427,7 @@ static int32_t meddle(const struct gang_sim_event *e, void *user)
     gang_sim *fork;
     if (e->what != GANG_SIM_SUBMITTED)
         return 0;
-    m->told++;
+    m->calls++;
     g.gpu_milli = 1000;
     job.request.groups = &g;
     job.request.group_count = 1;
@@ -440,7 +440,7 @@ static int32_t meddle(const struct gang_sim_event *e, void *user)
 
 START_TEST(a_callback_at_a_submission_may_not_change_the_simulation)
 {
-    struct meddler m = {.told = 0};
+    struct meddler m = {.calls = 0};
     struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
     struct gang_job_spec job = GANG_JOB_SPEC_INIT;
     size_t index;
@@ -451,7 +451,7 @@ START_TEST(a_callback_at_a_submission_may_not_change_the_simulation)
     job.request.groups = &g;
     job.request.group_count = 1;
     MUST(gang_sim_submit(s.sim, &job, 10 * SECOND, &index, NULL));
-    ck_assert_int_eq(m.told, 1);
+    ck_assert_int_eq(m.calls, 1);
     struct gang_sim_info info = sim_run(&s, -1);
     ck_assert_int_eq(info.stop_reason, GANG_SIM_DONE);
     ck_assert_int_eq(info.ended, 1);

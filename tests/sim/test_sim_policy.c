@@ -68,7 +68,7 @@ START_TEST(whole_nodes_and_the_rest_where_most_is_free)
     sim_run(&s, -1);
     ck_assert_str_eq(places_of(0), "2 0 0 0");
     ck_assert_str_eq(places_of(1), "1 0 0 0");
-    ck_assert_str_eq(places_of(2), "0 8 3 0"); /* not beside the small ones, where there is room */
+    ck_assert_str_eq(places_of(2), "0 8 3 0"); /* not beside the small ones, where they would fit */
     ck_assert_str_eq(places_of(3), "4 0 0 0"); /* the first of two with five free */
     ck_assert_str_eq(places_of(4), "0 0 0 6");
 }

@@ -200,7 +200,7 @@ START_TEST(gangs_may_run_beside_each_other)
 }
 END_TEST
 
-START_TEST(a_gang_waits_for_room_between_two)
+START_TEST(a_gang_waits_for_a_gap_between_two)
 {
     three(4);
     sim_job(&s, 5, 50,
@@ -605,7 +605,7 @@ int main(void)
     tcase_add_test(c, with_one_run_time_each_gang_runs_so_long);
     tcase_add_test(c, groups_that_wait_for_the_same_are_one_gang);
     tcase_add_test(c, gangs_may_run_beside_each_other);
-    tcase_add_test(c, a_gang_waits_for_room_between_two);
+    tcase_add_test(c, a_gang_waits_for_a_gap_between_two);
     tcase_add_test(c, a_job_ends_with_its_chief);
     tcase_add_test(c, a_gang_with_fewer_tasks_is_slower_and_the_next_need_not_wait_for_the_rest);
     tcase_add_test(c, a_preempted_job_resumes_with_the_gang_that_ran);

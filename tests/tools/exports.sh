@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Three lists of exported names must be one: lib/exports.list, the GANG_API declarations of the
 # public headers, and the dynamic symbols of the shared library.
-#   exports.sh [LIBRARY]   check; LIBRARY is build/dev/lib/libgangsched.so unless told
+#   exports.sh [LIBRARY]   check; LIBRARY is build/dev/lib/libgangsched.so by default
 #   exports.sh --write     make lib/exports.list say what the headers say: known names stay in
 #                          their section, new ones go to the last GANGSCHED_x.y section
 #   exports.sh --names     print the names that the headers declare
