@@ -254,7 +254,8 @@ START_TEST(a_copy_remembers_a_budget_that_is_not_configured_now)
     MUST(gang_sched_set_queues(copy, &with, 1, NULL));
     gang_job_id next = submit("q", "ann", 4, 2);
     host_run(&h, 0);
-    waits(next, GANG_WAIT_CATEGORY_POLICY);
+    waits(next, GANG_WAIT_CATEGORY_NOT_NOW);
+    ck_assert_int_eq(reason.reason, GANG_WAIT_BUDGET);
     struct gang_job_spec *job = host_spec("q", 4, 4, 0);
     job->user = "ann";
     job->time_limit_ns = 2 * HOUR;

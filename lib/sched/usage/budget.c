@@ -395,7 +395,7 @@ void gang__budgets_free(gang_sched *s, struct gang__queue_state *q)
 
 bool gang__budgets_copy(gang_sched *s, const gang_sched *from)
 {
-    for (uint32_t i = 0; from->queues->budgets && i < from->queues->count; i++) {
+    for (uint32_t i = 0; i < from->queues->count; i++) {
         const struct gang__queue_state *q = from->qs[i];
         struct gang__queue_state *to = gang__queue_state_of(s, q->q->id);
         for (size_t b = 0; b < q->budget.books.cap; b++)
