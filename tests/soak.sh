@@ -14,7 +14,7 @@ if [[ ! $seconds =~ ^[0-9]+$ ]] || ((seconds < 10)); then
     echo "usage: tests/soak.sh [SECONDS [SEED]], at least 10 seconds" >&2
     exit 2
 fi
-[[ -z ${2:-} ]] || export GANG_SEED=$2
+export GANG_SEED=${2:-$(date +%s)000}
 cmake --preset dev >/dev/null
 cmake --build --preset dev --target test_soak_threads
 unset GANG_TEST_QUICK

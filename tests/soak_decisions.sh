@@ -16,7 +16,7 @@ if [[ ! $seconds =~ ^[0-9]+$ ]] || ((seconds < 3)); then
     echo "usage: tests/soak_decisions.sh [SECONDS [SEED]], at least 3 seconds" >&2
     exit 2
 fi
-[[ -z ${2:-} ]] || export GANG_SEED=$2
+export GANG_SEED=${2:-$(date +%s)000}
 build=${SOAK_BUILD:-build/soak}
 [[ -f $build/build.ninja ]] ||
     cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O2 -g" >/dev/null
