@@ -153,7 +153,9 @@ static void cycle(gang_sched *s)
         run_stage(s, gang__budgets_step);
     run_stage(s, finish_handovers);
     gang__queues_remove_idle(s);
-    if (s->wake.shares || s->wake.share_dims) /* entitlement goes by shares */
+    if (s->wake.share_dims) /* each run begins with shares of what is used and demanded now, */
+        gang__wake_shares(s);
+    if (s->wake.shares) /* whether somebody asked before or not: entitlement goes by them */
         gang__order_refresh(s);
     (void)gang__entitled_unblock(s);
     do {
