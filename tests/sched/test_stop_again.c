@@ -464,8 +464,8 @@ START_TEST(no_task_starts_on_a_device_where_another_one_runs)
             some_die();
             if (one_in(5))
                 some_end();
-            int64_t next = gang_sched_next(h.s) - h.now_ns, pause = below(4) * HOST_SECOND;
-            host_run(&h, next > 0 && next < pause ? next : pause);
+            int64_t wait = gang_sched_timeout_ns(h.s, h.now_ns), pause = below(4) * HOST_SECOND;
+            host_run(&h, wait > 0 && wait < pause ? wait : pause);
         }
         ck_assert_uint_eq(gang_job_next(h.s, GANG_ID_NONE), GANG_ID_NONE); /* all have ended */
         ck_assert_int_eq(host_gpus_free(&h), NODES * GPUS);
