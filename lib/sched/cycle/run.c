@@ -153,9 +153,11 @@ static void cycle(gang_sched *s)
         run_stage(s, gang__budgets_step);
     run_stage(s, finish_handovers);
     gang__queues_remove_idle(s);
-    if (s->wake.share_dims) /* each run begins with shares of what is used and demanded now, */
+    /* Each run begins with the shares of what is used and demanded now, so that a question asked
+     * before it changes nothing. Entitlement depends on them. */
+    if (s->wake.share_dims)
         gang__wake_shares(s);
-    if (s->wake.shares) /* whether somebody asked before or not: entitlement goes by them */
+    if (s->wake.shares)
         gang__order_refresh(s);
     (void)gang__entitled_unblock(s);
     do {
