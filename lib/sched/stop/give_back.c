@@ -200,25 +200,6 @@ bool gang__stop_asked(const gang_sched *s, const struct gang__gang *g, int64_t t
     return is_kept(s, g->alloc, task);
 }
 
-/* One block: the tasks of the stop, then those of them that have not stopped yet. */
-bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *stop, size_t tasks)
-{
-    stop->own = gang__zalloc(&s->mem, 2 * tasks + 1, sizeof(*stop->own));
-    stop->still = stop->own ? stop->own + tasks : NULL;
-    return stop->own != NULL;
-}
-
-bool gang__stop_name_tasks(gang_sched *s, struct gang__stop *stop, const int64_t *tasks,
-                           size_t count)
-{
-    if (!gang__stop_alloc_tasks(s, stop, count))
-        return false;
-    memcpy(stop->own, tasks, count * sizeof(*tasks));
-    stop->tasks = stop->own;
-    stop->own_count = stop->task_count = count;
-    return true;
-}
-
 /* Without memory for the record of a deferred release, the loop retries until the release
  * succeeds. */
 void gang__give_back_or_defer(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,

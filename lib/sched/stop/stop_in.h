@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the files of this folder: making a stop, and moving a gang. */
+/* Between the files of this folder: making a stop, asking the host, and moving a gang. */
 #ifndef GANG__SCHED_STOP_IN_H
 #define GANG__SCHED_STOP_IN_H
 
 #include "sched/stop/stop.h"
+
+/* Is a gang stopped for another one: to preempt it, or to reclaim what it borrows? */
+static inline bool gang__stop_is_for_others(int32_t reason)
+{
+    return reason == GANG_REASON_PREEMPT || reason == GANG_REASON_RECLAIM;
+}
+
+/* Ask the host to stop the tasks, for the first time; or what follows at `next_ns`: ask again, kill
+ * them, or no longer wait for the report of a kill. True: the tasks have stopped. */
+bool gang__stop_ask(gang_sched *s, struct gang__stop *stop);
+bool gang__stop_ask_again(gang_sched *s, struct gang__stop *stop);
 
 /* The gang of the stop moves: its new places are kept, and its queues count it as about to run. */
 void gang__move_begin(gang_sched *s, struct gang__stop *stop);

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking the host to stop tasks, and to kill those whose grace has passed.
+ *
+ * An answer decides what comes next: the host stops them (the grace begins), it cannot now
+ * (GANG_EBUSY: it is asked again), it does not know them (GANG_ENOENT: they have stopped), or it
+ * refuses (they count as stopped). */
+#include "sched/stop/stop_in.h"
+
+enum { REFUSED = 1 }; /* an answer like any other that is not 0 and has no meaning of its own */
+
+/* The host's op for this stop: shrink for single tasks; otherwise suspend or preempt, as the
+ * queue says. */
+static int32_t (*op_for(const gang_sched *s,
+                        const struct gang__stop *stop))(const struct gang_event *, void *)
+{
+    if (stop->tasks)
+        return s->ops.shrink;
+    return stop->suspends ? s->ops.suspend : s->ops.preempt;
+}
+
+static struct gang_event event_of(gang_sched *s, const struct gang__stop *stop, const char *text)
+{
+    struct gang_event e = gang__event_of(s, stop->gang, stop->reason, text);
+    e.alloc = stop->alloc;
+    e.tasks = stop->tasks;
+    e.task_count = stop->task_count;
+    e.state = gang__job_state_now(stop->gang->job);
+    return e;
+}
+
+static bool is_refusal(int32_t answer)
+{
+    return answer != GANG_OK && answer != GANG_EBUSY && answer != GANG_ENOENT;
+}
+
+/* A gang that does not resume forgets its places. */
+static void forget_places(gang_sched *s, struct gang__gang *g)
+{
+    gang__release(&s->mem, g->places);
+    g->places = NULL;
+    g->place_count = 0;
+}
+
+/* Asks the host to stop the tasks. Returns its answer. */
+static int32_t ask(gang_sched *s, struct gang__stop *stop)
+{
+    struct gang__gang *g = stop->gang;
+    struct gang_event e = event_of(s, stop, "asked to stop");
+    e.deadline_ns = stop->deadline_ns;
+    e.preemptor = stop->because;
+    e.end = stop->end;
+    int32_t (*op)(const struct gang_event *, void *) = op_for(s, stop);
+    int32_t answer = op ? op(&e, s->user) : REFUSED;
+    if (stop->suspends && is_refusal(answer) && g->places) { /* preempt it instead */
+        stop->suspends = false;
+        forget_places(s, g);
+        answer = s->ops.preempt ? s->ops.preempt(&e, s->user) : REFUSED;
+    }
+    return answer;
+}
+
+/* The host does not know the tasks: they have stopped. A job that it does not know ends. */
+static void unknown_to_host(gang_sched *s, struct gang__stop *stop)
+{
+    struct gang__job *job = stop->gang->job;
+    gang__log(s, 0, "the host does not know what is to stop of job %llu",
+              (unsigned long long)job->id);
+    if (stop->tasks)
+        return;
+    if (stop->suspends)
+        forget_places(s, stop->gang);
+    gang__move_end(s, stop->gang);
+    job->ending = true;
+    if (job->end_wanted == GANG_END_NONE)
+        job->end_wanted = GANG_END_FAILED;
+}
+
+/* The tasks are asked, or killed, once more. */
+static void again_later(gang_sched *s, struct gang__stop *stop)
+{
+    stop->next_ns = gang__add_sat(s->now_ns, s->opts.stop_again_ns);
+}
+
+/* The grace has passed. Returns whether the tasks have stopped. */
+static bool kill_tasks(gang_sched *s, struct gang__stop *stop)
+{
+    struct gang_event e = event_of(s, stop, "the grace has passed");
+    int32_t answer = s->ops.kill ? s->ops.kill(&e, s->user) : GANG_OK;
+    if (answer == GANG_EBUSY) {
+        again_later(s, stop);
+        return false;
+    }
+    if (answer == GANG_ENOENT)
+        unknown_to_host(s, stop);
+    if (answer == GANG_ENOENT || s->opts.kill_wait_ns == 0)
+        return true;
+    stop->killed = true;
+    stop->next_ns =
+        s->opts.kill_wait_ns < 0 ? INT64_MAX : gang__add_sat(s->now_ns, s->opts.kill_wait_ns);
+    return false;
+}
+
+/* The host was asked to stop the tasks. Returns whether they have stopped. */
+static bool take_answer(gang_sched *s, struct gang__stop *stop, int32_t answer)
+{
+    if (answer == GANG_EBUSY) {
+        again_later(s, stop);
+        return false;
+    }
+    if (answer == GANG_ENOENT)
+        unknown_to_host(s, stop);
+    if (answer != GANG_OK)
+        return true;
+    stop->next_ns = stop->deadline_ns;
+    return stop->deadline_ns <= s->now_ns && kill_tasks(s, stop);
+}
+
+bool gang__stop_ask(gang_sched *s, struct gang__stop *stop)
+{
+    return take_answer(s, stop, ask(s, stop));
+}
+
+bool gang__stop_ask_again(gang_sched *s, struct gang__stop *stop)
+{
+    if (stop->killed) /* and the host has not reported it in time */
+        return true;
+    return stop->deadline_ns <= s->now_ns ? kill_tasks(s, stop) : gang__stop_ask(s, stop);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a stop: which tasks it covers, and the places to which a suspended gang returns. All
+ * memory of a stop is allocated here, so that beginning it cannot fail. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "place/record/record.h"
+#include "sched/stop/stop_in.h"
+
+/* One block: the tasks of the stop, then those of them that have not stopped yet. */
+bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *stop, size_t tasks)
+{
+    stop->own = gang__zalloc(&s->mem, 2 * tasks + 1, sizeof(*stop->own));
+    stop->still = stop->own ? stop->own + tasks : NULL;
+    return stop->own != NULL;
+}
+
+bool gang__stop_name_tasks(gang_sched *s, struct gang__stop *stop, const int64_t *tasks,
+                           size_t count)
+{
+    if (!gang__stop_alloc_tasks(s, stop, count))
+        return false;
+    memcpy(stop->own, tasks, count * sizeof(*tasks));
+    stop->tasks = stop->own;
+    stop->own_count = stop->task_count = count;
+    return true;
+}
+
+struct place_list {
+    struct gang__gang *gang;
+    const struct gang__stop *stop;
+};
+
+/* Skips tasks that were asked to stop earlier on their own: they do not resume. */
+static int32_t add_place(const struct gang_task *task, void *user)
+{
+    const struct place_list *n = user;
+    struct gang__gang *g = n->gang;
+    if (!bsearch(&task->task, n->stop->own, n->stop->own_count, sizeof(task->task),
+                 gang__by_number))
+        return 0;
+    struct gang_placement *p = &g->places[g->place_count++];
+    *p = (struct gang_placement)GANG_PLACEMENT_INIT;
+    p->group = task->group;
+    p->node = task->node;
+    p->gpus = task->gpus;
+    p->any_devices = task->gpus == 0;
+    return 0;
+}
+
+/* A suspended gang resumes on the same places: record them. False: out of memory. */
+static bool note_places(gang_sched *s, struct gang__gang *g, const struct gang__stop *stop)
+{
+    struct place_list n = {g, stop};
+    struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
+    g->place_count = 0;
+    if (gang_alloc_get(s->cluster, g->alloc, &info) != GANG_OK || info.tasks == 0)
+        return true;
+    g->places = gang__zalloc(&s->mem, (size_t)info.tasks, sizeof(*g->places));
+    if (!g->places)
+        return false;
+    if (gang_alloc_each(s->cluster, g->alloc, add_place, &n) != GANG_OK || g->place_count == 0) {
+        gang__release(&s->mem, g->places);
+        g->places = NULL;
+    }
+    return true;
+}
+
+/* List the tasks of a gang that stops as a whole, without those that were asked earlier. */
+static bool name_all(gang_sched *s, struct gang__stop *stop)
+{
+    struct gang__found *f = &s->found;
+    if (gang__alloc_find(s->cluster, stop->alloc, NULL, 0, f) != GANG_OK ||
+        !gang__stop_alloc_tasks(s, stop, f->count))
+        return false;
+    for (size_t i = 0; i < f->count; i++)
+        if (!gang__stop_asked(s, stop->gang, f->task[i].task))
+            stop->own[stop->own_count++] = f->task[i].task;
+    return true;
+}
+
+static struct gang__stop *new_stop(gang_sched *s, struct gang__gang *g, const int64_t *tasks,
+                                   size_t count)
+{
+    struct gang__stop *stop = gang__zalloc(&s->mem, 1, sizeof(*stop));
+    if (!stop)
+        return NULL;
+    stop->gang = g;
+    stop->alloc = g->alloc;
+    if (!(tasks ? gang__stop_name_tasks(s, stop, tasks, count) : name_all(s, stop))) {
+        gang__stop_free(s, stop);
+        return NULL;
+    }
+    memcpy(stop->still, stop->own, stop->own_count * sizeof(*stop->still));
+    stop->left = stop->own_count;
+    stop->counted = true;
+    g->stop.unreleased++;
+    return stop;
+}
+
+struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *g, const int64_t *tasks,
+                                  size_t count, int32_t reason)
+{
+    struct gang__stop *stop = new_stop(s, g, tasks, count);
+    if (!stop)
+        return NULL;
+    stop->reason = reason;
+    stop->suspends = !tasks && gang__stop_is_for_others(reason) &&
+                     g->job->leaf->q->preempt == GANG_PREEMPT_MODE_SUSPEND;
+    if (stop->suspends && s->ops.suspend && !note_places(s, g, stop)) {
+        gang__stop_free(s, stop);
+        return NULL;
+    }
+    return stop;
+}
+
+void gang__stop_discard(gang_sched *s, struct gang__stop *stop)
+{
+    if (stop->suspends && stop->gang->alloc == stop->alloc) {
+        gang__release(&s->mem, stop->gang->places);
+        stop->gang->places = NULL;
+    }
+    gang__stop_free(s, stop);
+}
