@@ -2,7 +2,9 @@
 /* Preemption from inside: one attempt to preempt others for a gang (the *taker*), and what the
  * files of this folder share.
  *
- *   preempt.c         which taker, which attempts in which order, one attempt from begin to end
+ *   preempt.c         which taker, which attempts in which order
+ *   attempt.c         one attempt from begin to end
+ *   worthwhile.c      whether an attempt may be made, and may succeed
  *   take_victims.c    taking victims until the taker has a place
  *   preempt_rules.c   which victims the rules let the taker take
  *   user_rules.c      the same, of users above their user limit
@@ -141,31 +143,36 @@ struct gang__preemption {
     const int64_t *before;
 };
 
-/* ---- preempt.c ------------------------------------------------------------------------------- */
+/* ---- attempt.c ------------------------------------------------------------------------------- */
 
 /* Begin an attempt: the snapshot is the cluster as it is, and there are no victims. False: out of
  * memory. */
-/* Does the gang share nodes in time, so that it only waits for its row? */
-bool gang__preempt_waits_for_row(const struct gang__gang *g);
 bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mode);
 /* The taker has a place: spare victims, move others. False: the rules forbid it after all. */
 bool gang__preempt_settle(struct gang__preemption *p);
 /* Commit the attempt (ok), or drop it. True: it was committed; in a dry attempt: it would be. */
 bool gang__preempt_end(struct gang__preemption *p, bool ok);
-
 /* An attempt failed: note how far it came (GANG_PREEMPTION_*). Returns false. */
 bool gang__preempt_fails(struct gang__preemption *p, int32_t outcome);
+
+/* ---- preempt.c ------------------------------------------------------------------------------- */
+
 /* Prepare the record of what the taker asks for. */
 void gang__preempt_set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang *g);
 /* Why no gang is moved for the taker (GANG_MOVES_*); GANG_MOVES_TRIED: moves are tried. */
 int32_t gang__preempt_moves_bar(const struct gang__preemption *p);
-/* Can any attempt succeed, as far as is cheaply known? */
-bool gang__preempt_may_succeed(gang_sched *s, struct gang__gang *g, int32_t why);
 /* Get the memory for attempts; false: out of memory. */
 bool gang__preempt_ready(gang_sched *s);
 /* All attempts, with one choice of the taker's tasks after the other. `p` holds the last one.
  * True: one was committed, or (dry) would be. False, too, if memory is short. */
 bool gang__preempt_try(struct gang__preemption *p, gang_sched *s, struct gang__gang *g, bool dry);
+
+/* ---- worthwhile.c ---------------------------------------------------------------------------- */
+
+/* Does the gang share nodes in time, so that it only waits for its row? */
+bool gang__preempt_waits_for_row(const struct gang__gang *g);
+/* Can any attempt succeed, as far as is cheaply known? */
+bool gang__preempt_may_succeed(gang_sched *s, struct gang__gang *g, int32_t why);
 
 /* ---- take_victims.c -------------------------------------------------------------------------- */
 
@@ -260,6 +267,7 @@ bool gang__preempt_users_are_above(const struct gang__preemption *p);
 bool gang__preempt_owns_nodes(const struct gang__preemption *p);
 /* Does the gang, or the task, use nodes of that partition, which are for jobs that name it? */
 bool gang__preempt_is_borrower(const struct gang__preemption *p, const struct gang__victim *v);
+
 /* ---- rank.c ---------------------------------------------------------------------------------- */
 
 /* Does job `x` outrank job `y`, of another leaf, or its class that of `y` by way of others? Then
