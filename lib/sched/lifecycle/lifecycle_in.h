@@ -63,8 +63,11 @@ bool gang__report_look_up(gang_sched *s, struct gang__report *r, const int64_t *
                           size_t count);
 void gang__report_free(gang_sched *s, struct gang__report *r);
 
-/* Keep in `f` only the tasks on that node. */
-void gang__report_keep_node(struct gang__found *f, gang_node_id node);
+/* Instead of a node: all nodes for which gang__nodes_is_lost() holds. */
+#define GANG__LOST_NODES ((gang_node_id)UINT64_MAX)
+
+/* Keep in `f` only the tasks on that node, or on GANG__LOST_NODES. */
+void gang__report_keep_node(const gang_sched *s, struct gang__found *f, gang_node_id node);
 
 /* The numbers of the tasks. The caller frees them with gang__release(). NULL: out of memory. */
 int64_t *gang__report_numbers(gang_sched *s, const struct gang__found *f);
@@ -141,7 +144,7 @@ void gang__job_restart(gang_sched *s, struct gang__job *job, const struct gang__
 /* All tasks of the job failed: does it start again? The roles of its groups decide first. */
 bool gang__job_may_restart(const struct gang__job *job);
 
-/* The tasks on a node are lost; GANG_ID_NONE: on all for which gang__nodes_is_lost() holds. False:
+/* The tasks on a node, or on GANG__LOST_NODES, are lost. False:
  * try again later; doing its first steps twice is safe. */
 bool gang__reports_nodes_lost(gang_sched *s, gang_node_id node);
 

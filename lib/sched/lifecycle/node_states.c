@@ -81,7 +81,7 @@ bool gang__nodes_look(gang_sched *s)
         return false;
     if (mark_lost(s, end) > 0) {
         s->external_events++;
-        if (!gang__reports_nodes_lost(s, GANG_ID_NONE))
+        if (!gang__reports_nodes_lost(s, GANG__LOST_NODES))
             return false;
         forget_lost(s);
         (void)mark_lost(s, end); /* a slot may have another node by now */
@@ -184,7 +184,7 @@ static bool drain_gang(gang_sched *s, struct gang__gang *g, const struct gang__d
     int64_t grace = g->job->leaf->q->grace_ns > 0 ? g->job->leaf->q->grace_ns : 0;
     int64_t ask = drain->deadline_ns < INT64_MIN + grace ? INT64_MIN : drain->deadline_ns - grace;
     bool ok = gang__report_look_up(s, &r, NULL, 0);
-    gang__report_keep_node(&r.running, drain->node);
+    gang__report_keep_node(s, &r.running, drain->node);
     if (ok && r.running.count > 0) {
         if (ask > s->now_ns)
             *next = gang__min(*next, ask);

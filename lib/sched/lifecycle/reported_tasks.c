@@ -105,11 +105,12 @@ int64_t *gang__report_numbers(gang_sched *s, const struct gang__found *f)
     return tasks;
 }
 
-void gang__report_keep_node(struct gang__found *f, gang_node_id node)
+void gang__report_keep_node(const gang_sched *s, struct gang__found *f, gang_node_id node)
 {
     size_t kept = 0;
     for (size_t i = 0; i < f->count; i++)
-        if (f->task[i].node == node)
+        if (node == GANG__LOST_NODES ? gang__nodes_is_lost(s, f->task[i].node)
+                                     : f->task[i].node == node)
             f->task[kept++] = f->task[i];
     f->count = kept;
 }

@@ -39,7 +39,7 @@ static bool stop_surplus(gang_sched *s, struct gang__gang *g)
         return true;
     bool ok = gang__report_look_up(s, &r, NULL, 0);
     if (ok && choose_surplus(g, &r.running, surplus) > 0) {
-        gang__report_keep_node(&r.running, GANG_ID_NONE);
+        gang__report_keep_node(s, &r.running, GANG_ID_NONE);
         int64_t *tasks = gang__report_numbers(s, &r.running);
         ok = tasks && gang__stop_tasks(s, g, tasks, r.running.count, GANG_REASON_TARGET,
                                        GANG_END_NONE) != GANG_ENOMEM;

@@ -125,23 +125,12 @@ bool gang__job_may_restart(const struct gang__job *job)
            job->restarts < job->max_restarts;
 }
 
-/* On that node; GANG_ID_NONE: on all that gang__nodes_look() found lost. */
-static void keep_lost(const gang_sched *s, struct gang__found *f, gang_node_id node)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < f->count; i++)
-        if (node == GANG_ID_NONE ? gang__nodes_is_lost(s, f->task[i].node)
-                                 : f->task[i].node == node)
-            f->task[kept++] = f->task[i];
-    f->count = kept;
-}
-
 static bool lose_on_node(gang_sched *s, struct gang__gang *g, gang_node_id node)
 {
     struct gang__report r = {g->job, g, {NULL, 0, 0}, {NULL, 0, 0}};
     bool ok = gang__report_look_up(s, &r, NULL, 0);
-    keep_lost(s, &r.running, node);
-    keep_lost(s, &r.stopping, node);
+    gang__report_keep_node(s, &r.running, node);
+    gang__report_keep_node(s, &r.stopping, node);
     if (ok && r.running.count + r.stopping.count > 0 && !gang__slice_has_run(g))
         gang__slice_undo_grant(s, g);
     else if (ok && r.running.count + r.stopping.count > 0)
