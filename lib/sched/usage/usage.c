@@ -111,29 +111,26 @@ static void add_amounts(int64_t *amount, uint32_t end, const struct gang__take *
             amount[take[i].dim] += take[i].amount * times;
 }
 
+/* Adds `times` a task of the group to what its user uses. `tentative`: also to what the user gave
+ * up to a trial. */
 static void add_to_user(const gang_sched *s, const struct gang__gang *g, uint32_t group,
-                        int64_t times)
+                        int64_t times, bool tentative)
 {
-    struct gang__user *user = g->job->leaf->users.count > 0 ? g->job->leaf_user : NULL;
+    const struct gang__queue_state *leaf = g->job->leaf;
+    struct gang__user *user = g->job->leaf_user;
     uint32_t count;
     const struct gang__take *take =
         gang__request_class_takes(g->request_class, (int32_t)group, &count);
-    if (user && times)
+    if (user && leaf->users.count > 0 && times)
         add_amounts(user->used, s->dims, take, count, times);
+    if (tentative && user && user->tentative && leaf->q->within == GANG_PREEMPT_USER_LIMIT)
+        add_amounts(user->tentative, GANG_MAX_KINDS, take, count, -times);
 }
 
 void gang__usage_shift(gang_sched *s, const struct gang__gang *g, uint32_t group, int64_t times)
 {
     add(s, g->job->leaf, 0, g->request_class, group, times);
-    add_to_user(s, g, group, times);
-    if (g->job->leaf->q->within != GANG_PREEMPT_USER_LIMIT)
-        return;
-    const struct gang__user *user = g->job->leaf_user;
-    uint32_t count;
-    const struct gang__take *take =
-        gang__request_class_takes(g->request_class, (int32_t)group, &count);
-    if (user && user->tentative)
-        add_amounts(user->tentative, GANG_MAX_KINDS, take, count, -times);
+    add_to_user(s, g, group, times, true);
 }
 
 static void promise_tasks(gang_sched *s, struct gang__gang *g, uint32_t group, bool fixed,
@@ -149,7 +146,7 @@ static void promise_tasks(gang_sched *s, struct gang__gang *g, uint32_t group, b
         gang__budget_promise(s, g, take, count, times);
     if (g->job->leaf_user)
         gang__user_advance(s, g->job->leaf, g->job->leaf_user);
-    add_to_user(s, g, group, times);
+    add_to_user(s, g, group, times, false);
 }
 
 void gang__usage_promise(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
@@ -190,7 +187,7 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
         add(s, leaf, 0, request_class, group, sign * g->has[group]);
         add(s, leaf, 1, request_class, group, sign * kept);
         add(s, leaf, 2, request_class, group, sign * lacks);
-        add_to_user(s, g, group, sign * g->has[group]);
+        add_to_user(s, g, group, sign * g->has[group], false);
     }
     for (struct gang__queue_state *at = leaf; at; at = at->parent)
         at->tasks += sign * g->tasks;
