@@ -9,6 +9,13 @@
 bool gang__schedule_one(gang_sched *s, struct gang__gang *g);
 bool gang__grow_one(gang_sched *s, struct gang__gang *g);
 
+/* Allocate a gang where its request says. GANG_ENOFIT, GANG_ENEVER: it is blocked. */
+gang_result gang__try_start(gang_sched *s, struct gang__gang *g, gang_alloc_id *id);
+
+/* The same in one of its partitions. GANG_OK: its class is that of the partition. GANG_ENOFIT: it
+ * is blocked, or victims stop for it. */
+gang_result gang__try_partitions(gang_sched *s, struct gang__gang *g, gang_alloc_id *id);
+
 /* Do queues and users allow these amounts to the gang? If not, its wait class is blocked. */
 bool gang__within_limits(gang_sched *s, struct gang__gang *g, const struct gang__take *take,
                          uint32_t count);
