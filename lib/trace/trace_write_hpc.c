@@ -107,6 +107,9 @@ gang_result gang__trace_write_swf(gang_trace *t, struct gang__trace_sink *sink,
 
 /* ---- Batsim -------------------------------------------------------------------------------- */
 
+/* Written row by row, not as a tree of base/json: a workload may have millions of jobs, and their
+ * times are exact decimals, which a tree holds as doubles. */
+
 static int compare(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;

@@ -123,7 +123,7 @@ gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
             r = GANG_ENOMEM;
         const uint64_t *task = r == GANG_OK ? gang__entry_first(a) : NULL;
         for (; task; task = gang__entry_next(a, task))
-            placer->order[count++] = task[0] << 32 | (uint32_t)(task - a->data);
+            placer->order[count++] = key_of(a, task);
         if (r == GANG_OK)
             r = release_tasks(worker, a, count, 0);
         if (r == GANG_OK)
