@@ -90,14 +90,23 @@ static inline void fail_mem_init(struct fail_mem *fail, long fail_at)
 
 /* A call must end with a result; a failure shows what the call wrote to *error. A call that fails
  * writes its code there too. */
-#define EXPECT_RESULT(call, expected, error)                                       \
+#define EXPECT_RESULT(call, expected, error) EXPECT_RESULT_OF(#call, call, expected, error)
+
+#define EXPECT_RESULT_OF(name, call, expected, error)                              \
     do {                                                                           \
         gang_result got_ = (call), want_ = (expected);                             \
         const struct gang_error *error_ = (error);                                 \
         ck_assert_msg(got_ == want_ && (got_ >= 0 || error_->code == got_),        \
-                      "%s: %s, not %s (code %s, path \"%s\", text \"%s\")", #call, \
+                      "%s: %s, not %s (code %s, path \"%s\", text \"%s\")", name,  \
                       gang_result_name(got_), gang_result_name(want_),             \
                       gang_result_name(error_->code), error_->path, error_->text); \
+    } while (0)
+
+/* The same for a call that returns a struct outcome. */
+#define EXPECT_OUTCOME(call, expected)                                       \
+    do {                                                                     \
+        struct outcome outcome_ = (call);                                    \
+        EXPECT_RESULT_OF(#call, outcome_.result, expected, &outcome_.error); \
     } while (0)
 
 /* A call must be refused with a code and a path. NULL for the path: whatever it is; `word`: must be

@@ -98,7 +98,7 @@ START_TEST(each_of_sixty_four_devices_has_its_own)
     const struct task_list *list = stage_tasks(&s, all);
     for (size_t i = 0; i < list->count; i++)
         ck_assert_uint_eq(list->task[i].gpus & mask, 0);
-    ck_assert_int_eq(try_gpus(1, 1, 0).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(try_gpus(1, 1, 0), GANG_ENOFIT);
     for (size_t i = sizeof(some) / sizeof(some[0]); i-- > 0;) {
         set_health(id, some[i], GANG_GPU_OK);
         ck_assert_uint_eq(stage_only_task(&s, try_gpus(1, 1000, 0).id).gpus, UINT64_C(1)
@@ -113,8 +113,8 @@ START_TEST(the_first_health_is_that_of_the_description)
     ck_assert_uint_eq(unhealthy(a), 5);
     ck_assert_uint_eq(unhealthy(b), 0);
     ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 2);
-    ck_assert_int_eq(try_gpus(7, 1000, 0).result, GANG_ENOFIT);
-    ck_assert_int_eq(try_gpus(6, 1000, 0).result, GANG_OK);
+    EXPECT_OUTCOME(try_gpus(7, 1000, 0), GANG_ENOFIT);
+    EXPECT_OUTCOME(try_gpus(6, 1000, 0), GANG_OK);
 }
 END_TEST
 
@@ -165,7 +165,7 @@ START_TEST(a_new_node_in_an_old_slot_is_well)
     gang_node_id b = add_box("b", 64);
     ck_assert_uint_eq((uint32_t)a, (uint32_t)b);
     ck_assert_uint_eq(unhealthy(b), 0);
-    ck_assert_int_eq(try_gpus(64, 1000, 0).result, GANG_OK);
+    EXPECT_OUTCOME(try_gpus(64, 1000, 0), GANG_OK);
     MUST(gang_node_remove(s.w, b));
 }
 END_TEST
@@ -235,12 +235,12 @@ START_TEST(an_unhealthy_device_keeps_what_runs_and_takes_nothing_new)
     set_health(id, 1, GANG_GPU_UNHEALTHY);
     ck_assert_uint_eq(stage_only_task(&s, whole).gpus, 1);
     struct outcome o = try_gpus(1, 500, 0);
-    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENOFIT);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_DEVICE);
     ck_assert_int_eq(o.error.kind, -1);
     ck_assert_ptr_nonnull(strstr(o.error.text, "unhealthy"));
     MUST(gang_alloc_free(s.w, whole));
-    ck_assert_int_eq(try_gpus(1, 1, 0).result, GANG_ENOFIT); /* what is freed there stays free */
+    EXPECT_OUTCOME(try_gpus(1, 1, 0), GANG_ENOFIT); /* what is freed there stays free */
     ck_assert_int_eq(stage_node(&s, id).gpus_free, 1);
     set_health(id, 0, GANG_GPU_OK);
     ck_assert_uint_eq(stage_only_task(&s, try_gpus(1, 1, 0).id).gpus, 1);
@@ -258,7 +258,7 @@ START_TEST(it_is_never_the_reason_of_never)
     gang_alloc_id got;
     gang_request *q = stage_request(&s, &spec);
     set_health(id, 1, GANG_GPU_UNHEALTHY);
-    MUST(gang_request_fits_ever(s.w, q, &error));
+    EXPECT_RESULT(gang_request_fits_ever(s.w, q, &error), GANG_OK, &error);
     EXPECT_RESULT(gang_alloc(s.w, q, &got, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_DEVICE);
     ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), GANG_ENOFIT);
@@ -266,7 +266,7 @@ START_TEST(it_is_never_the_reason_of_never)
     MUST(gang_alloc_test(s.w, q, NULL));
     MUST(gang_alloc(s.w, q, &got, NULL));
     gang_request_free(q);
-    ck_assert_int_eq(try_gpus(1, 3000, 0).result, GANG_ENEVER);
+    EXPECT_OUTCOME(try_gpus(1, 3000, 0), GANG_ENEVER);
 }
 END_TEST
 
@@ -318,10 +318,10 @@ START_TEST(nodes_and_devices_that_are_well_are_taken)
         g = group_of(1, 0, 500);
         gang_alloc_id two = stage_alloc(&s, &spec);
         ck_assert_uint_eq(stage_only_task(&s, two).gpus, 8);
-        ck_assert_int_eq(try_gpus(1, 501, 0).result, GANG_ENOFIT);
+        EXPECT_OUTCOME(try_gpus(1, 501, 0), GANG_ENOFIT);
         g = group_of(1, 0, 100);
         g.gpu_devices = 2;
-        ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENOFIT);
+        EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENOFIT);
         set_health(b, 2, GANG_GPU_OK);
         gang_alloc_id three = stage_alloc(&s, &spec);
         ck_assert_uint_eq(stage_only_task(&s, three).gpus, 12);

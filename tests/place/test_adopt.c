@@ -68,7 +68,7 @@ START_TEST(exactly_these_places_are_taken)
     struct gang_placement places[] = {at(0, 1 | 8), at(1, 2 | 4), at(1, 8)};
     places[2].group = 1;
     struct outcome o = adopt(&spec, places, 3);
-    EXPECT_RESULT(o.result, GANG_OK, &o.error);
+    EXPECT_OUTCOME(o, GANG_OK);
     const struct task_list *list = stage_tasks(&s, o.id);
     ck_assert_uint_eq(list->count, 3);
     for (size_t i = 0; i < 3; i++) {
@@ -91,7 +91,7 @@ START_TEST(the_library_picks_devices_on_request)
     struct gang_placement places[] = {at(0, 1), at(0, 0)};
     places[1].gpus = 12345; /* ignored */
     struct outcome o = adopt_group(&g, places, 2);
-    EXPECT_RESULT(o.result, GANG_OK, &o.error);
+    EXPECT_OUTCOME(o, GANG_OK);
     const struct task_list *list = stage_tasks(&s, o.id);
     ck_assert_uint_eq(list->task[0].gpus, 1);
     ck_assert_uint_ne(list->task[1].gpus, 1);
@@ -104,7 +104,7 @@ START_TEST(cores_are_picked_by_the_library)
     struct gang_group_spec g = group_of(2, 2000, 0);
     struct gang_placement places[] = {at(1, 0), at(1, 0)};
     struct outcome o = adopt_group(&g, places, 2);
-    EXPECT_RESULT(o.result, GANG_OK, &o.error);
+    EXPECT_OUTCOME(o, GANG_OK);
     const struct task_list *list = stage_tasks(&s, o.id);
     ck_assert_int_eq(list->task[0].core_count, 2);
     ck_assert_uint_eq(list->task[0].cores[0] & list->task[1].cores[0], 0);
@@ -127,7 +127,7 @@ START_TEST(adoption_ignores_minimum_constraints_and_states)
     MUST(gang_node_set_state(s.w, node[0], GANG_NODE_DOWN));
     MUST(gang_node_set_state(s.w, node[1], GANG_NODE_DRAINING));
     struct outcome o = adopt_group(&g, places, 2);
-    EXPECT_RESULT(o.result, GANG_OK, &o.error);
+    EXPECT_OUTCOME(o, GANG_OK);
     MUST(gang_alloc_get(s.c, o.id, &info));
     ck_assert_int_eq(info.tasks, 2);
     ck_assert_int_eq(info.min, 6);
@@ -142,7 +142,7 @@ START_TEST(adoption_ignores_the_models_of_named_devices)
     struct gang_placement place = at(0, 4);
     g.gpu_models = &model;
     g.gpu_model_count = 1;
-    ck_assert_int_eq(adopt_group(&g, &place, 1).result, GANG_OK);
+    EXPECT_OUTCOME(adopt_group(&g, &place, 1), GANG_OK);
 }
 END_TEST
 
@@ -163,9 +163,9 @@ START_TEST(adoption_checks_capacity)
     g.amount_count = 2;
     struct gang_placement places[] = {at(0, 0), at(1, 0)};
     struct gang_group_spec nothing = group_of(1, 0, 0);
-    ck_assert_int_eq(adopt_group(&nothing, places, 1).result, GANG_OK);
+    EXPECT_OUTCOME(adopt_group(&nothing, places, 1), GANG_OK);
     struct outcome o = adopt_group(&g, places, 2);
-    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENOFIT);
     ck_assert_int_eq(o.error.kind, wants[_i].kind);
     ck_assert_uint_eq(o.error.id, node[0]);
     ck_assert_int_eq(strncmp(o.error.path, "places[0]", 9), 0);
@@ -177,14 +177,14 @@ START_TEST(adoption_of_taken_places_is_refused_whole)
 {
     struct gang_group_spec g = group_of(2, 1000, 1000);
     struct gang_placement taken = at(1, 4), places[] = {at(0, 4), at(1, 4)};
-    ck_assert_int_eq(adopt_group(&g, &taken, 1).result, GANG_OK);
+    EXPECT_OUTCOME(adopt_group(&g, &taken, 1), GANG_OK);
     struct outcome o = adopt_group(&g, places, 2);
-    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENOFIT);
     ck_assert_int_eq(o.error.kind, GANG_KIND_GPU);
     ck_assert_uint_eq(o.error.id, node[1]);
     ck_assert_int_eq(stage_node(&s, node[0]).gpus_free, 4); /* nothing of it was taken */
     places[1].gpus = 8;
-    ck_assert_int_eq(adopt_group(&g, places, 2).result, GANG_OK);
+    EXPECT_OUTCOME(adopt_group(&g, places, 2), GANG_OK);
 }
 END_TEST
 
@@ -192,11 +192,11 @@ START_TEST(a_device_is_not_adopted_twice)
 {
     struct gang_group_spec g = group_of(2, 1000, 1000), part = group_of(3, 0, 400);
     struct gang_placement places[] = {at(0, 4), at(0, 4), at(0, 4)};
-    ck_assert_int_eq(adopt_group(&g, places, 2).result, GANG_ENOFIT);
-    ck_assert_int_eq(adopt_group(&part, places, 3).result, GANG_ENOFIT);
-    ck_assert_int_eq(adopt_group(&part, places, 2).result, GANG_OK);
+    EXPECT_OUTCOME(adopt_group(&g, places, 2), GANG_ENOFIT);
+    EXPECT_OUTCOME(adopt_group(&part, places, 3), GANG_ENOFIT);
+    EXPECT_OUTCOME(adopt_group(&part, places, 2), GANG_OK);
     ck_assert_int_eq(stage_node(&s, node[0]).gpu_share_free[2], 200);
-    ck_assert_int_eq(adopt_group(&g, places, 1).result, GANG_ENOFIT); /* it is shared */
+    EXPECT_OUTCOME(adopt_group(&g, places, 1), GANG_ENOFIT); /* it is shared */
 }
 END_TEST
 
@@ -216,7 +216,7 @@ START_TEST(bad_places_are_refused)
         places[1].any_devices = bad[i].any_devices;
         places[1].gpus = bad[i].gpus;
         struct outcome o = adopt(&spec, places, 2);
-        EXPECT_RESULT(o.result, GANG_EINVAL, &o.error);
+        EXPECT_OUTCOME(o, GANG_EINVAL);
         ck_assert_int_eq(strncmp(o.error.path, "places[1]", 9), 0);
     }
     ck_assert_int_eq(stage_node(&s, node[0]).cpu_free, 8000);
@@ -229,10 +229,10 @@ START_TEST(devices_that_are_not_there_are_refused)
     struct gang_group_spec g = group_of(1, 1000, 2000);
     struct gang_placement place = at(0, 1 | 16), last = at(0, UINT64_C(3) << 62);
     struct gang_group_spec part = group_of(1, 0, 10);
-    ck_assert_int_ne(adopt_group(&g, &place, 1).result, GANG_OK);
-    ck_assert_int_ne(adopt_group(&g, &last, 1).result, GANG_OK);
+    EXPECT_OUTCOME(adopt_group(&g, &place, 1), GANG_ENOFIT);
+    EXPECT_OUTCOME(adopt_group(&g, &last, 1), GANG_ENOFIT);
     place.gpus = 16;
-    ck_assert_int_ne(adopt_group(&part, &place, 1).result, GANG_OK);
+    EXPECT_OUTCOME(adopt_group(&part, &place, 1), GANG_ENOFIT);
 }
 END_TEST
 
@@ -241,9 +241,9 @@ START_TEST(no_more_tasks_than_the_count)
     struct gang_group_spec g = group_of(2, 1000, 0);
     struct gang_placement places[] = {at(0, 0), at(0, 0), at(1, 0)};
     struct outcome o = adopt_group(&g, places, 3);
-    EXPECT_RESULT(o.result, GANG_ERANGE, &o.error);
+    EXPECT_OUTCOME(o, GANG_ERANGE);
     ck_assert_int_eq(strncmp(o.error.path, "places[2]", 9), 0);
-    ck_assert_int_eq(adopt_group(&g, places, 2).result, GANG_OK);
+    EXPECT_OUTCOME(adopt_group(&g, places, 2), GANG_OK);
 }
 END_TEST
 
@@ -252,13 +252,13 @@ START_TEST(adoption_needs_existing_nodes)
     struct gang_group_spec g = group_of(2, 1000, 0);
     struct gang_placement places[] = {at(0, 0), at(1, 0)};
     places[1].node = GANG_ID_NONE;
-    ck_assert_int_eq(adopt_group(&g, places, 2).result, GANG_ESTALE);
+    EXPECT_OUTCOME(adopt_group(&g, places, 2), GANG_ESTALE);
     places[1].node = node[1] + (UINT64_C(1) << 32);
-    ck_assert_int_eq(adopt_group(&g, places, 2).result, GANG_ESTALE);
+    EXPECT_OUTCOME(adopt_group(&g, places, 2), GANG_ESTALE);
     places[1].node = node[1];
     MUST(gang_node_remove(s.w, node[1]));
-    ck_assert_int_eq(adopt_group(&g, places, 2).result, GANG_ESTALE);
-    ck_assert_int_eq(adopt_group(&g, places, 1).result, GANG_OK);
+    EXPECT_OUTCOME(adopt_group(&g, places, 2), GANG_ESTALE);
+    EXPECT_OUTCOME(adopt_group(&g, places, 1), GANG_OK);
 }
 END_TEST
 
@@ -274,7 +274,7 @@ START_TEST(a_removed_node_takes_nothing)
     ck_assert(r == GANG_ENOFIT || r == GANG_ESTALE);
     ck_assert_int_eq(stage_node(&s, node[0]).cpu_free, 7000);
     MUST(gang_alloc_free(s.w, held));
-    ck_assert_int_eq(adopt_group(&g, &place, 1).result, GANG_ESTALE); /* now it is gone */
+    EXPECT_OUTCOME(adopt_group(&g, &place, 1), GANG_ESTALE); /* now it is gone */
 }
 END_TEST
 
@@ -311,17 +311,17 @@ START_TEST(places_follow_the_size_rule)
         places[i].known.size = sizeof(places[i]);
     }
     struct outcome o = adopt_group(&g, &places[0].known, 2);
-    EXPECT_RESULT(o.result, GANG_OK, &o.error);
+    EXPECT_OUTCOME(o, GANG_OK);
     ck_assert_uint_eq(stage_tasks(&s, o.id)->task[1].node, node[1]); /* found by its size */
     MUST(gang_alloc_free(s.w, o.id));
     places[1].more[1] = 1;
-    ck_assert_int_eq(adopt_group(&g, &places[0].known, 2).result, GANG_E2BIG);
+    EXPECT_OUTCOME(adopt_group(&g, &places[0].known, 2), GANG_E2BIG);
     places[1].more[1] = 0;
     const size_t bad[] = {0, sizeof(struct gang_placement) - 1, SIZE_MAX};
     for (size_t i = 0; i < 3; i++) {
         places[0].known.size = bad[i];
         o = adopt_group(&g, &places[0].known, 1);
-        EXPECT_RESULT(o.result, GANG_EINVAL, &o.error);
+        EXPECT_OUTCOME(o, GANG_EINVAL);
         ck_assert_int_eq(strncmp(o.error.path, "places[0]", 9), 0);
     }
 }
@@ -367,7 +367,7 @@ START_TEST(a_whole_state_is_restored)
         places[i].node = before.task[i].node;
     }
     struct outcome o = adopt(&spec, places, 5);
-    EXPECT_RESULT(o.result, GANG_OK, &o.error);
+    EXPECT_OUTCOME(o, GANG_OK);
     const struct task_list *after = stage_tasks(&s, o.id);
     ck_assert_mem_eq(after->task, before.task, 5 * sizeof(before.task[0]));
     for (int i = 0; i < 2; i++) {

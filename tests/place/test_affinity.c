@@ -68,7 +68,7 @@ static void refuse_job(const char *app, int64_t count, const struct gang_affinit
                        size_t rule_count)
 {
     struct outcome o = try_job(app, count, rules, rule_count);
-    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENOFIT);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_AFFINITY);
     ck_assert_int_eq(o.error.kind, -1);
 }
@@ -231,7 +231,7 @@ START_TEST(a_job_with_labels_only_obeys_rules_of_other_jobs)
     place_job("db", 5, &far, 1);
     place_job("web", 8, NULL, 0);
     refuse_job("web", 1, NULL, 0);
-    ck_assert_int_eq(try_job("db", 1, NULL, 0).result, GANG_OK);
+    EXPECT_OUTCOME(try_job("db", 1, NULL, 0), GANG_OK);
 }
 END_TEST
 
@@ -306,7 +306,7 @@ START_TEST(a_missing_matching_job_is_a_temporary_refusal)
     put_on("db", 0);
     put_on("db", 4);
     refuse_job("web", 1, &far, 1);
-    ck_assert_int_eq(try_job("web", 25, &far, 1).result, GANG_ENEVER);
+    EXPECT_OUTCOME(try_job("web", 25, &far, 1), GANG_ENEVER);
 }
 END_TEST
 
@@ -466,7 +466,7 @@ START_TEST(all_groups_keep_the_rules_inside_their_domain)
         put_on("db", i);
     ck_assert_uint_eq(nodes_of(stage_alloc(&s, &spec)), 1u << 5);
     struct outcome o = stage_try(&s, &spec);
-    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENOFIT);
 }
 END_TEST
 
@@ -695,12 +695,12 @@ START_TEST(of_two_jobs_that_exclude_each_other_one_is_refused)
     struct gang_request_spec a = job_of(&g[0], &label[0], "web", 1, &far, 1);
     struct gang_request_spec b = job_of(&g[1], &label[1], "web", 1, &far, 1);
     struct outcome o = place_beside(&a, &b, steps[_i]);
-    MUST(o.result);
+    EXPECT_OUTCOME(o, GANG_OK);
     MUST(rival_result);
     ck_assert_uint_eq(nodes_of(o.id) | nodes_of(rivals), 1u << 0 | 1u << 4);
     /* There are two zones: a third, beside a fourth, finds none, and neither does that. */
     o = place_beside(&a, &b, GANG__STEP_FIND);
-    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENOFIT);
     ck_assert_int_eq(rival_result, GANG_ENOFIT);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_AFFINITY);
 }
@@ -715,10 +715,10 @@ START_TEST(a_withdrawn_commit_keeps_no_job_away)
     struct gang_request_spec b = job_of(&g[1], &label[1], "web", 9, &far, 1);
     /* The rival would need z0, where the first is about to go: it is refused, the first placed. */
     struct outcome o = place_beside(&a, &b, GANG__STEP_ENTER);
-    MUST(o.result);
+    EXPECT_OUTCOME(o, GANG_OK);
     ck_assert_int_eq(rival_result, GANG_ENOFIT);
     MUST(gang_alloc_free(s.w, o.id));
-    ck_assert_int_eq(stage_try(&s, &b).result, GANG_OK);
+    EXPECT_OUTCOME(stage_try(&s, &b), GANG_OK);
 }
 END_TEST
 
@@ -729,9 +729,9 @@ START_TEST(affinity_does_not_count_uncommitted_jobs)
     struct gang_label label[2];
     struct gang_request_spec a = job_of(&g[0], &label[0], "db", 1, NULL, 0);
     struct gang_request_spec b = job_of(&g[1], &label[1], "web", 1, &near, 1);
-    MUST(place_beside(&a, &b, GANG__STEP_ENTER).result);
+    EXPECT_OUTCOME(place_beside(&a, &b, GANG__STEP_ENTER), GANG_OK);
     ck_assert_int_eq(rival_result, GANG_ENOFIT);
-    ck_assert_int_eq(stage_try(&s, &b).result, GANG_OK);
+    EXPECT_OUTCOME(stage_try(&s, &b), GANG_OK);
 }
 END_TEST
 

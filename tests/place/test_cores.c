@@ -109,10 +109,10 @@ START_TEST(shared_tasks_always_keep_capacity)
     stage_alloc_group(&s, &part); /* 3700 are free, 3 cores can be owned */
     for (int i = 0; i < 3; i++)
         stage_alloc_group(&s, &own);
-    ck_assert_int_eq(stage_try_group(&s, &own).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try_group(&s, &own), GANG_ENOFIT);
     stage_alloc_group(&s, &part);
     stage_alloc_group(&s, &part);
-    ck_assert_int_eq(stage_try_group(&s, &part).result, GANG_ENOFIT); /* 100 are left */
+    EXPECT_OUTCOME(stage_try_group(&s, &part), GANG_ENOFIT); /* 100 are left */
 }
 END_TEST
 
@@ -122,7 +122,7 @@ START_TEST(fewer_millicores_than_cores_limit_first)
     add_box(2500, 8, 0, 0);
     stage_alloc_group(&s, &g);
     stage_alloc_group(&s, &g);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENOFIT);
 }
 END_TEST
 

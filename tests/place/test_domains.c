@@ -116,9 +116,9 @@ START_TEST(a_gang_lies_on_one_node)
     add(NULL, 3, 8);
     add(NULL, 4, 8);
     ck_assert_str_eq(shares(stage_alloc_group(&s, &g)), "0 4");
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENOFIT);
     g.count = g.min = 5;
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
 }
 END_TEST
 
@@ -140,11 +140,11 @@ START_TEST(the_gpus_of_a_gang_lie_in_one_numa_domain)
     add(NULL, 4, 0);
     take(0, 1, 0, 1000); /* one of the two domains is not whole any more */
     ck_assert_uint_eq(gpus_of(stage_alloc_group(&s, &g)), 0xc);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENOFIT);
     g.count = g.min = 3;
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
     g.same = "package";
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
 }
 END_TEST
 
@@ -156,9 +156,9 @@ START_TEST(the_cores_of_a_gang_lie_in_one_numa_domain)
     take(0, 1, 1000, 0);
     const struct task_list *list = stage_tasks(&s, stage_alloc_group(&s, &g));
     ck_assert_uint_eq(list->task[0].cores[0] | list->task[1].cores[0], 0xf0);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENOFIT);
     g.cpu_milli = 1500; /* runs in unowned cores, which belong to no domain */
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
 }
 END_TEST
 
@@ -208,9 +208,9 @@ START_TEST(the_gpus_of_a_gang_are_below_one_switch)
     ck_assert_uint_eq(gpus_of(stage_alloc_group(&s, &g)), 0x9);
     ck_assert_uint_eq(gpus_of(stage_alloc_group(&s, &g)), 0x12);
     g.count = g.min = 3;
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
     g.same = "island";
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENOFIT);
 }
 END_TEST
 
@@ -278,7 +278,7 @@ START_TEST(each_subgroup_lies_on_an_island_of_one_rack)
         uint64_t pair = list->task[i].gpus | list->task[i + 1].gpus;
         ck_assert(pair == 3 || pair == 12);
     }
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENOFIT);
 }
 END_TEST
 
@@ -289,7 +289,7 @@ START_TEST(a_subgroup_is_not_split)
     g.subgroup_same = "node";
     add(NULL, 0, 3);
     add(NULL, 0, 1);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
     add(NULL, 0, 2);
     ck_assert_str_eq(shares(stage_alloc_group(&s, &g)), "2 0 2");
 }
@@ -325,7 +325,7 @@ START_TEST(tasks_are_spread_over_racks_within_the_skew)
     add("r3", 0, 1);
     ck_assert_str_eq(shares(stage_alloc_group(&s, &g)), "2 2 1");
     g.count = g.min = 3; /* r3 is full and stays at none: one more in each of the others */
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENOFIT);
     g.max_skew = 2;
     ck_assert_str_eq(shares(stage_alloc_group(&s, &g)), "2 1 0");
     g.max_skew = 0;
@@ -398,7 +398,7 @@ START_TEST(inside_one_domain_there_is_nothing_to_spread_over)
     add("r2", 0, 1);
     ck_assert_str_eq(shares(stage_alloc_group(&s, &g)), "3 0 0");
     g.count = g.min = 5; /* no one node */
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
 }
 END_TEST
 
@@ -409,7 +409,7 @@ START_TEST(no_more_tasks_than_the_bound_are_on_a_node)
     struct gang_group_spec g = group_of(4, 1000, 0);
     g.max_per_node = 2;
     add(NULL, 0, 8);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
     add(NULL, 0, 8);
     ck_assert_str_eq(shares(stage_alloc_group(&s, &g)), "2 2");
     g.min = 3;
@@ -439,7 +439,7 @@ START_TEST(the_bound_holds_for_parts_of_devices_beside_another_group)
     g[1].max_per_node = 1;
     add(NULL, 2, 8);
     add(NULL, 2, 8);
-    ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENEVER);
     g[1].count = g[1].min = 2;
     stage_alloc(&s, &spec);
 }
@@ -452,7 +452,7 @@ START_TEST(no_more_tasks_than_the_bound_are_in_a_rack)
     g.domain_level = "rack";
     add("r1", 0, 2);
     add("r1", 0, 2);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
     add("r2", 0, 1);
     gang_alloc_id id = stage_alloc_group(&s, &g);
     ck_assert_uint_eq(stage_tasks_on(&s, id, node[2]), 1);
@@ -467,7 +467,7 @@ START_TEST(a_removed_node_takes_no_bounded_tasks)
     for (int i = 0; i < 3; i++)
         add(NULL, 0, 4);
     MUST(gang_node_remove(s.w, node[1]));
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
 }
 END_TEST
 
@@ -483,7 +483,7 @@ START_TEST(tasks_of_a_minimum_form_whole_subgroups)
     spec.min = 4;
     add(NULL, 0, 2);
     add(NULL, 0, 2);
-    ck_assert_int_ne(stage_try(&s, &spec).result, GANG_OK);
+    EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENEVER);
     add(NULL, 0, 3);
     ck_assert_str_eq(shares(stage_alloc(&s, &spec)), "1 0 3");
 }
@@ -523,7 +523,7 @@ START_TEST(a_job_with_a_group_without_gpus_has_no_island)
                  "group_sets[0].same", NULL);
     g[0].group_set = 0;
     g[1].group_set = -1;
-    MUST(gang_request_new(s.c, &spec, &q, &error));
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_OK, &error);
     gang_request_free(q);
 }
 END_TEST

@@ -484,7 +484,7 @@ START_TEST(what_is_given_back_is_free_for_others)
     gang_alloc_id id = elastic(8, 1000, 1000);
     struct gang_group_spec g = group_of(3, 1000, 1000);
     ck_assert_int_eq(grow(id, 0, 7, 7), GANG_OK);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENOFIT);
     int64_t tasks[] = {7, 3, 2};
     MUST(gang_alloc_shrink(s.w, id, tasks, 3, NULL));
     stage_alloc_group(&s, &g);

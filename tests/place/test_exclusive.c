@@ -111,7 +111,7 @@ START_TEST(only_wholly_free_nodes_will_do)
     struct gang_group_spec g;
     struct gang_request_spec spec = alone_of(&g, 1, 1000);
     struct outcome o = stage_try(&s, &spec);
-    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENOFIT);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_EXCLUSIVE);
     MUST(gang_alloc_free(s.w, other));
     stage_alloc(&s, &spec);
@@ -127,11 +127,11 @@ START_TEST(a_gang_takes_as_many_nodes_as_it_needs)
     MUST(gang_alloc_free(s.w, id));
     struct gang_group_spec g;
     struct gang_request_spec spec = alone_of(&g, 33, 1000);
-    ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENEVER);
     one_task(1000);
     g = group_of(32, 1000, 0);
     struct outcome o = stage_try(&s, &spec);
-    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENOFIT);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_EXCLUSIVE);
 }
 END_TEST
@@ -163,8 +163,8 @@ START_TEST(in_one_domain)
     MUST(gang_alloc_free(s.w, id));
     one_task(7500);
     one_task(1000);
-    ck_assert_int_eq(stage_try(&s, &spec).result, GANG_OK);
-    ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try(&s, &spec), GANG_OK);
+    EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENOFIT);
     MUST(gang_alloc_free(s.w, other));
     stage_check(&s);
 }
@@ -420,7 +420,7 @@ START_TEST(with_rules_on_other_jobs)
     const int64_t two[] = {1, 3};
     MUST(gang_alloc_shrink(s.w, a, two, 2, NULL));
     stage_check(&s);
-    ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENOFIT);
     MUST(gang_alloc_free(s.w, a));
     MUST(gang_alloc_free(s.w, b));
     stage_check(&s);

@@ -35,6 +35,10 @@ struct part {
 static struct part part[PARTS];
 static size_t parts;
 
+#define EXPECT_PART(p, expected)                                                  \
+    ck_assert_msg((p).e.result == (expected), "%s: %s, not %s (text \"%s\")", #p, \
+                  gang_result_name((p).e.result), gang_result_name(expected), (p).text)
+
 static void copy_text(char *to, size_t size, const char *from)
 {
     snprintf(to, size, "%s", from ? from : "");
@@ -196,8 +200,8 @@ START_TEST(a_fit_is_explained)
     ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_NONE);
     ck_assert_str_eq(p[0].name, "tasks");
     ck_assert_str_eq(p[0].text, "group \"tasks\": 3 of 3 tasks fit now");
-    ck_assert_int_eq(p[0].e.result, GANG_OK);
-    ck_assert_int_eq(p[1].e.result, GANG_OK);
+    EXPECT_PART(p[0], GANG_OK);
+    EXPECT_PART(p[1], GANG_OK);
     ck_assert_int_eq(p[1].e.group, -1);
     ck_assert_int_eq(p[1].e.group_set, -1);
     ck_assert_int_eq(p[1].e.placed, 3);
@@ -451,7 +455,7 @@ START_TEST(the_host_that_scores)
     result = 0;
     MUST(gang_request_explain(s.w, q, keep, NULL));
     ck_assert_int_eq(part[1].e.answer, GANG_ENOFIT);
-    ck_assert_int_eq(part[0].e.result, GANG_OK);
+    EXPECT_PART(part[0], GANG_OK);
     ck_assert_int_eq(part[1].e.constraint, GANG_CONSTRAINT_NONE);
     ck_assert_ptr_nonnull(strstr(part[1].text, "the host's scores"));
     gang_request_free(q);
@@ -466,7 +470,7 @@ START_TEST(a_group_that_needs_not_start)
     add("n1", "r1");
     const struct part *p = explain(&spec, GANG_OK);
     IS_COUNT(&p[1], 0, 0, 0, 1, 1);
-    ck_assert_int_eq(p[1].e.result, GANG_OK);
+    EXPECT_PART(p[1], GANG_OK);
     ck_assert_str_eq(p[1].text, "group \"tasks\": none of its tasks need start with the others");
 }
 END_TEST
@@ -643,9 +647,9 @@ START_TEST(groups_that_fit_alone_but_not_together)
     add("n1", "r1");
     add("n2", "r1");
     const struct part *p = explain(&spec, GANG_ENEVER);
-    ck_assert_int_eq(p[0].e.result, GANG_OK);
-    ck_assert_int_eq(p[1].e.result, GANG_OK);
-    ck_assert_int_eq(p[2].e.result, GANG_ENEVER);
+    EXPECT_PART(p[0], GANG_OK);
+    EXPECT_PART(p[1], GANG_OK);
+    EXPECT_PART(p[2], GANG_ENEVER);
     ck_assert_int_eq(p[2].e.because_group, -1);
     ck_assert_int_eq(p[2].e.because_group_set, -1);
     ck_assert_int_eq(p[2].e.placed, 2);
@@ -673,8 +677,8 @@ START_TEST(no_rack_for_all_groups)
     g[1].count = g[1].min = 2;
     g[0].cpu_milli = 1500;
     p = explain(&spec, GANG_ENEVER);
-    ck_assert_int_eq(p[0].e.result, GANG_OK);
-    ck_assert_int_eq(p[1].e.result, GANG_OK);
+    EXPECT_PART(p[0], GANG_OK);
+    EXPECT_PART(p[1], GANG_OK);
     ck_assert_int_eq(p[2].e.because_group, -1);
     ck_assert_int_eq(p[2].e.constraint, GANG_CONSTRAINT_SAME);
     IS_DOMAIN(&p[2], "rack", "block=b1/rack=r2", 4, 3);
@@ -706,9 +710,9 @@ START_TEST(the_set_that_fails_is_named)
     ck_assert_int_eq(p[5].e.because_group_set, 1);
     ck_assert_int_eq(p[5].e.constraint, GANG_CONSTRAINT_SAME);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(p[i].e.result, GANG_OK);
-    ck_assert_int_eq(p[3].e.result, GANG_ENEVER);
-    ck_assert_int_eq(p[4].e.result, GANG_ENEVER);
+        EXPECT_PART(p[i], GANG_OK);
+    EXPECT_PART(p[3], GANG_ENEVER);
+    EXPECT_PART(p[4], GANG_ENEVER);
     ck_assert_int_eq(p[4].e.group_set, 1);
     ck_assert_str_eq(p[4].name, "inner");
     IS_DOMAIN(&p[4], "rack", "block=b1/rack=r2", 4, 2);

@@ -128,7 +128,7 @@ START_TEST(a_gang_that_fits_no_rack_is_refused_if_it_must_be_in_one)
     add("b", 1, 4);
     g.same = "rack";
     spec.policy = GANG_POLICY_TOPOLOGY;
-    ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENEVER);
     ck_assert_str_eq(tasks_on_nodes(run(4, "rack", NULL)), "0 0 4");
 }
 END_TEST

@@ -44,7 +44,7 @@ static unsigned goes_to(struct gang_group_spec *g)
     for (g->count = g->min = 4; g->min > 0; g->count = --g->min) {
         struct outcome o = stage_try_group(&s, g);
         if (o.result != GANG_OK) {
-            EXPECT_RESULT(o.result, GANG_ENEVER, &o.error); /* the nodes are empty */
+            EXPECT_OUTCOME(o, GANG_ENEVER); /* the nodes are empty */
             continue;
         }
         for (unsigned i = 0; i < 4; i++)
@@ -141,7 +141,7 @@ START_TEST(a_refusal_by_labels_says_so)
     struct gang_group_spec g = group_of(1, 1000, 0);
     g.where = "os = solaris";
     struct outcome o = stage_try_group(&s, &g);
-    EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENEVER);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_LABEL);
 }
 END_TEST
@@ -230,11 +230,11 @@ START_TEST(countables_of_a_node_are_taken_and_given_back)
     ck_assert_uint_eq(stage_tasks_on(&s, first, id), 1);
     stage_alloc_group(&s, &g);
     ck_assert_int_eq(stage_node(&s, id).amount_free[GANG_KIND_SITE], 1);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENOFIT);
     MUST(gang_alloc_free(s.w, first));
     ck_assert_int_eq(stage_node(&s, id).amount_free[GANG_KIND_SITE], 3);
     two_nics[1].amount = 1;
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
 }
 END_TEST
 
@@ -250,7 +250,7 @@ START_TEST(countables_and_pools_are_taken_together_or_not)
     stage_add(&s, &box);
     g.amounts = both;
     g.amount_count = 2;
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER); /* two cards */
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER); /* two cards */
     MUST(gang_kind_get(s.c, lic, &info));
     ck_assert_int_eq(info.available, 4);
     g.count = g.min = 2;
@@ -259,7 +259,7 @@ START_TEST(countables_and_pools_are_taken_together_or_not)
     ck_assert_int_eq(info.available, 2);
     MUST(gang_alloc_free(s.w, id));
     both[0].amount = 3;
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER); /* six licences */
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER); /* six licences */
     MUST(gang_kind_get(s.c, lic, &info));
     ck_assert_int_eq(info.available, 4);
 }
@@ -277,7 +277,7 @@ START_TEST(groups_share_a_pool)
         g[i].amounts = &a;
         g[i].amount_count = 1;
     }
-    ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENEVER);
     MUST(gang_kind_resize(s.w, lic, 4));
     stage_alloc(&s, &spec);
     ck_assert_int_eq(gang_kind_resize(s.w, lic, 3), GANG_EBUSY);

@@ -51,11 +51,11 @@ static struct gang_task place_one(int64_t gpu_milli, int64_t devices)
     return stage_only_task(&s, stage_alloc_group(&s, &g));
 }
 
-static gang_result try_one(int64_t gpu_milli, int64_t devices)
+static struct outcome try_one(int64_t gpu_milli, int64_t devices)
 {
     struct gang_group_spec g = group_of(1, 0, gpu_milli);
     g.gpu_devices = devices;
-    return stage_try_group(&s, &g).result;
+    return stage_try_group(&s, &g);
 }
 
 /* ---- whole devices ---- */
@@ -86,10 +86,10 @@ START_TEST(devices_of_a_task_are_on_one_node)
 {
     add_box("n1", 2, 0);
     add_box("n2", 2, 0);
-    ck_assert_int_eq(try_one(3000, 0), GANG_ENEVER);
-    ck_assert_int_eq(try_one(2000, 0), GANG_OK);
-    ck_assert_int_eq(try_one(2000, 2), GANG_OK); /* said twice is allowed */
-    ck_assert_int_eq(try_one(1000, 0), GANG_ENOFIT);
+    EXPECT_OUTCOME(try_one(3000, 0), GANG_ENEVER);
+    EXPECT_OUTCOME(try_one(2000, 0), GANG_OK);
+    EXPECT_OUTCOME(try_one(2000, 2), GANG_OK); /* said twice is allowed */
+    EXPECT_OUTCOME(try_one(1000, 0), GANG_ENOFIT);
 }
 END_TEST
 
@@ -99,10 +99,10 @@ START_TEST(a_whole_device_is_never_a_shared_one)
     place_one(1, 2); /* a thousandth of both */
     ck_assert_int_eq(stage_node(&s, id).gpu_free, 1998);
     ck_assert_int_eq(stage_node(&s, id).gpus_free, 0);
-    ck_assert_int_eq(try_one(1000, 0), GANG_ENOFIT);
-    ck_assert_int_eq(try_one(999, 0), GANG_OK);
-    ck_assert_int_eq(try_one(999, 0), GANG_OK);
-    ck_assert_int_eq(try_one(1, 0), GANG_ENOFIT);
+    EXPECT_OUTCOME(try_one(1000, 0), GANG_ENOFIT);
+    EXPECT_OUTCOME(try_one(999, 0), GANG_OK);
+    EXPECT_OUTCOME(try_one(999, 0), GANG_OK);
+    EXPECT_OUTCOME(try_one(1, 0), GANG_ENOFIT);
 }
 END_TEST
 
@@ -126,8 +126,8 @@ START_TEST(a_share_never_spans_devices)
     stage_alloc_group(&s, &g);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(stage_node(&s, id).gpu_share_free[i], 400);
-    ck_assert_int_eq(try_one(401, 0), GANG_ENOFIT); /* 1600 are free */
-    ck_assert_int_eq(try_one(400, 0), GANG_OK);
+    EXPECT_OUTCOME(try_one(401, 0), GANG_ENOFIT); /* 1600 are free */
+    EXPECT_OUTCOME(try_one(400, 0), GANG_OK);
 }
 END_TEST
 
@@ -157,11 +157,11 @@ END_TEST
 START_TEST(a_share_of_several_devices_takes_different_ones)
 {
     gang_node_id id = add_box("n1", 2, 0);
-    ck_assert_int_eq(try_one(100, 3), GANG_ENEVER);
+    EXPECT_OUTCOME(try_one(100, 3), GANG_ENEVER);
     place_one(500, 2);
     ck_assert_int_eq(stage_node(&s, id).gpu_share_free[0], 500);
     ck_assert_int_eq(stage_node(&s, id).gpu_share_free[1], 500);
-    ck_assert_int_eq(try_one(501, 2), GANG_ENOFIT);
+    EXPECT_OUTCOME(try_one(501, 2), GANG_ENOFIT);
     place_one(500, 2);
     ck_assert_int_eq(stage_node(&s, id).gpu_free, 0);
 }
@@ -175,7 +175,7 @@ START_TEST(shares_of_several_devices_fit_whenever_they_can)
     place_one(500, 2);
     g.gpu_devices = 2;
     stage_alloc_group(&s, &g);
-    ck_assert_int_eq(try_one(1, 0), GANG_ENOFIT);
+    EXPECT_OUTCOME(try_one(1, 0), GANG_ENOFIT);
 }
 END_TEST
 
@@ -187,7 +187,7 @@ START_TEST(many_shares_of_several_devices_fit_whenever_they_can)
     gang_alloc_id id = stage_alloc_group(&s, &g); /* 4800 of 5000 */
     MUST(gang_alloc_free(s.w, id));
     g.count = g.min = 17;
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
 }
 END_TEST
 
@@ -210,7 +210,7 @@ START_TEST(memory_is_rounded_up_to_a_thousandth)
     ck_assert_int_eq(task.gpu_count, 1);
     stage_alloc_group(&s, &g);
     ck_assert_int_eq(stage_node(&s, id).gpu_free, 332);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENOFIT);
     g = group_of_memory(1, 1, 0);
     ck_assert_int_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpu_share, 1);
 }
@@ -225,7 +225,7 @@ START_TEST(all_memory_is_the_whole_device)
     ck_assert_int_eq(task.gpu_count, 2);
     ck_assert_int_eq(stage_node(&s, id).gpus_free, 0);
     g = group_of_memory(1, 16 * GIB + 1, 1);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
 }
 END_TEST
 
@@ -233,7 +233,7 @@ START_TEST(devices_of_unknown_memory_give_none)
 {
     struct gang_group_spec g = group_of_memory(1, 1, 0);
     add_box("n1", 4, 0);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
     gang_node_id known = add_box("n2", 1, GIB);
     ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).node, known);
 }
@@ -276,13 +276,13 @@ START_TEST(memory_of_several_devices_is_not_of_unlike_ones)
     arrays.gpu[1].memory_bytes = 32 * GIB;
     gang_node_id id = add_described(2, NULL, 0, NULL);
     struct gang_group_spec g = group_of_memory(1, 8 * GIB, 2);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
     g.gpu_devices = 1;
     g.count = g.min = 6;
     stage_alloc_group(&s, &g);
     ck_assert_int_eq(stage_node(&s, id).gpu_free, 0);
     g.count = g.min = 7;
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
 }
 END_TEST
 
@@ -295,8 +295,8 @@ START_TEST(parts_of_memory_never_add_up_to_more_than_the_device)
     ck_assert_int_eq(stage_node(&s, id).gpu_share_free[0], 1000 - 6 * 143);
     ck_assert_int_eq(stage_node(&s, id).gpu_share_free[1], 1000 - 6 * 143);
     g.count = g.min = 1;
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT); /* 2 * 142 are left */
-    ck_assert_int_eq(try_one(142, 2), GANG_OK);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENOFIT); /* 2 * 142 are left */
+    EXPECT_OUTCOME(try_one(142, 2), GANG_OK);
 }
 END_TEST
 
@@ -307,7 +307,7 @@ START_TEST(memory_and_shares_go_beside_each_other)
     place_one(250, 0);
     ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 3);
     ck_assert_int_eq(stage_node(&s, id).gpu_free, 250);
-    ck_assert_int_eq(try_one(1000, 0), GANG_ENOFIT);
+    EXPECT_OUTCOME(try_one(1000, 0), GANG_ENOFIT);
     g = group_of_memory(1, 4 * GIB, 0);
     ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 2);
 }
@@ -329,9 +329,9 @@ START_TEST(memory_goes_with_the_model)
     for (size_t i = 0; i < 2; i++)
         ck_assert_uint_eq(list->task[i].gpus, 1); /* of the other one nothing is known */
     g.count = g.min = 1;
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENOFIT);
     g.gpu_devices = 2;
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
 }
 END_TEST
 
@@ -354,7 +354,7 @@ START_TEST(a_share_goes_where_the_least_is_left)
     ck_assert_int_eq(stage_node(&s, a).gpus_free, 3); /* still whole */
     task = place_one(101, 0);
     ck_assert_uint_eq(task.node, a);
-    ck_assert_int_eq(try_one(2000, 0), GANG_OK);
+    EXPECT_OUTCOME(try_one(2000, 0), GANG_OK);
 }
 END_TEST
 
@@ -366,7 +366,7 @@ START_TEST(a_share_of_several_devices_goes_where_the_least_is_left)
     ck_assert_uint_eq(place_one(200, 2).gpus, 3);
     ck_assert_int_eq(stage_node(&s, id).gpus_free, 2);
     ck_assert_uint_eq(place_one(200, 2).gpus, 6); /* 100 are too few */
-    ck_assert_int_eq(try_one(1000, 0), GANG_OK);
+    EXPECT_OUTCOME(try_one(1000, 0), GANG_OK);
 }
 END_TEST
 
@@ -382,11 +382,11 @@ START_TEST(only_devices_of_the_models_are_given)
     struct gang_group_spec g = group_of(1, 0, 2000);
     g.gpu_models = &none;
     g.gpu_model_count = 1;
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
     g.gpu_models = &t4;
     gang_alloc_id id = stage_alloc_group(&s, &g);
     ck_assert_uint_eq(stage_only_task(&s, id).gpus, 1 | 8);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENOFIT);
     MUST(gang_alloc_free(s.w, id));
     g = group_of(4, 0, 500);
     g.gpu_models = &t4;
@@ -494,11 +494,11 @@ START_TEST(tasks_of_many_devices_find_the_node_that_has_them)
             spec.policy = policy;
             ck_assert_uint_eq(stage_only_task(&s, stage_alloc(&s, &spec)).node, id[i]);
         }
-        ck_assert_int_eq(try_one(1000, 0), GANG_ENOFIT);
+        EXPECT_OUTCOME(try_one(1000, 0), GANG_ENOFIT);
         for (gang_alloc_id at; (at = gang_alloc_next(s.c, GANG_ID_NONE)) != GANG_ID_NONE;)
             MUST(gang_alloc_free(s.w, at));
     }
-    ck_assert_int_eq(try_one(33000, 0), GANG_ENEVER);
+    EXPECT_OUTCOME(try_one(33000, 0), GANG_ENEVER);
 }
 END_TEST
 
@@ -510,7 +510,7 @@ START_TEST(a_large_node_is_found_while_it_empties)
     for (int i = 0; i < 40; i++)
         held[i] = stage_alloc_group(&s, &g);
     for (int i = 0; i < 40; i++) {
-        ck_assert_int_eq(try_one(1000 * (i + 1), 0), GANG_ENOFIT);
+        EXPECT_OUTCOME(try_one(1000 * (i + 1), 0), GANG_ENOFIT);
         MUST(gang_alloc_free(s.w, held[i]));
         ck_assert_int_eq(stage_node(&s, id).gpus_free, i + 1);
         struct gang_group_spec all = group_of(1, 0, 1000 * (i + 1));
@@ -524,10 +524,10 @@ START_TEST(a_cluster_without_gpus_never_fits_any)
 {
     struct box box = {.name = "n1", .cpu = 64000};
     stage_add(&s, &box);
-    ck_assert_int_eq(try_one(1000, 0), GANG_ENEVER);
-    ck_assert_int_eq(try_one(1, 0), GANG_ENEVER);
+    EXPECT_OUTCOME(try_one(1000, 0), GANG_ENEVER);
+    EXPECT_OUTCOME(try_one(1, 0), GANG_ENEVER);
     struct gang_group_spec g = group_of_memory(1, 1, 0);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
 }
 END_TEST
 

@@ -157,10 +157,10 @@ START_TEST(a_node_can_be_left_out)
     g.count = 1;
     g.min = 1;
     struct outcome o = stage_try(&s, &spec); /* all but that one are full */
-    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENOFIT);
     MUST(gang_alloc_free(s.w, id));
     g.count = g.min = 13;
-    ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENOFIT); /* with it they would fit */
+    EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENOFIT); /* with it they would fit */
 }
 END_TEST
 
@@ -196,7 +196,7 @@ START_TEST(a_vetoed_node_is_left_out_of_every_call)
         ck_assert_msg(o.result == GANG_ENOFIT, "%d: %s", way, gang_result_name(o.result));
         script.score[2] = script.score[3] = 0;
         o = stage_try(&s, &spec); /* it thought better of it */
-        EXPECT_RESULT(o.result, GANG_OK, &o.error);
+        EXPECT_OUTCOME(o, GANG_OK);
         MUST(gang_alloc_free(s.w, o.id));
     }
 }
@@ -209,7 +209,7 @@ START_TEST(all_may_be_left_out)
     for (int i = 0; i < 4; i++)
         script.score[i] = INT64_MIN;
     struct outcome o = stage_try(&s, &spec);
-    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error); /* not for ever: it may think better of it */
+    EXPECT_OUTCOME(o, GANG_ENOFIT); /* not for ever: it may think better of it */
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_NONE);
     ck_assert_ptr_nonnull(strstr(o.error.text, "score"));
     gang_request *q = stage_request(&s, &spec);
@@ -221,7 +221,7 @@ START_TEST(all_may_be_left_out)
     ck_assert_int_eq(script.calls, calls);
     gang_request_free(q);
     g.cpu_milli = 17000;
-    ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENEVER);
     ck_assert_int_eq(script.calls, calls); /* there was no candidate */
 }
 END_TEST
@@ -402,7 +402,7 @@ START_TEST(nodes_may_be_removed_during_a_score)
     removals = 1000;                   /* without end: it is given up */
     g.min = 1;
     struct outcome o = stage_try(&s, &spec);
-    EXPECT_RESULT(o.result, GANG_EBUSY, &o.error);
+    EXPECT_OUTCOME(o, GANG_EBUSY);
     removals = 0;
     MUST(gang_alloc_free(s.w, id));
 }

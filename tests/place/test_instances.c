@@ -94,16 +94,16 @@ static uint64_t slices_of(const char *profile)
     return stage_only_task(&s, give(profile)).gpus;
 }
 
-static gang_result try_profile(int64_t tasks, int64_t each, const char *profile)
+static struct outcome try_profile(int64_t tasks, int64_t each, const char *profile)
 {
     struct gang_group_spec g = group_of_profile(tasks, each, profile);
-    return stage_try_group(&s, &g).result;
+    return stage_try_group(&s, &g);
 }
 
-static gang_result try_whole(int64_t milli)
+static struct outcome try_whole(int64_t milli)
 {
     struct gang_group_spec g = group_of(1, 0, milli);
-    return stage_try_group(&s, &g).result;
+    return stage_try_group(&s, &g);
 }
 
 /* ---- slices and devices do not mix ---- */
@@ -112,7 +112,7 @@ START_TEST(work_without_a_profile_gets_no_slice)
 {
     gang_node_id id = add_a100("n", 1, 1);
     struct gang_group_spec g = group_of(2, 0, 1000);
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
     g = group_of(1, 0, 0);
     g.gpu_memory_bytes = 5 * GIB;
     gang_alloc_id id_of_memory = stage_alloc_group(&s, &g);
@@ -120,10 +120,10 @@ START_TEST(work_without_a_profile_gets_no_slice)
     ck_assert_int_eq(stage_only_task(&s, id_of_memory).gpu_share, 125);
     g = group_of(1, 0, 500);
     ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 1);
-    ck_assert_int_eq(try_whole(500), GANG_ENOFIT); /* eight slices are free */
-    ck_assert_int_eq(try_whole(1000), GANG_ENOFIT);
+    EXPECT_OUTCOME(try_whole(500), GANG_ENOFIT); /* eight slices are free */
+    EXPECT_OUTCOME(try_whole(1000), GANG_ENOFIT);
     g.gpu_devices = 2;
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
     ck_assert_int_eq(stage_node(&s, id).gpus_free, 8);
 }
 END_TEST
@@ -131,17 +131,17 @@ END_TEST
 START_TEST(work_with_a_profile_gets_slices_alone)
 {
     gang_node_id id = add_a100("n", 2, 1);
-    ck_assert_int_eq(try_profile(8, 1, "1g.5gb"), GANG_ENEVER); /* begins at seven of them */
+    EXPECT_OUTCOME(try_profile(8, 1, "1g.5gb"), GANG_ENEVER); /* begins at seven of them */
     gang_alloc_id all = give("7g.40gb");
     struct gang_task task = stage_only_task(&s, all);
     ck_assert_uint_eq(task.gpus, UINT64_C(0xff) << 2);
     ck_assert_int_eq(task.gpu_count, 8);
     ck_assert_int_eq(task.gpu_share, 1000);
-    ck_assert_int_eq(try_profile(1, 1, "1g.5gb"), GANG_ENOFIT);
+    EXPECT_OUTCOME(try_profile(1, 1, "1g.5gb"), GANG_ENOFIT);
     ck_assert_uint_eq(stage_node(&s, id).gpu_mask, 3);
     MUST(gang_alloc_free(s.w, all));
     ck_assert_uint_eq(stage_node(&s, id).gpu_mask, 0x3ff);
-    ck_assert_int_eq(try_whole(2000), GANG_OK);
+    EXPECT_OUTCOME(try_whole(2000), GANG_OK);
 }
 END_TEST
 
@@ -161,7 +161,7 @@ START_TEST(jobs_with_and_without_profiles_search_their_own_nodes)
         gang_alloc_id b = stage_alloc(&s, &spec);
         ck_assert_uint_eq(stage_only_task(&s, b).node, both);
         g = group_of_profile(1, 3, "7g.40gb");
-        ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENEVER);
+        EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENEVER);
         g = group_of_profile(1, 2, "7g.40gb");
         gang_alloc_id c = stage_alloc(&s, &spec);
         ck_assert_uint_eq(stage_only_task(&s, c).node, sliced);
@@ -183,7 +183,7 @@ START_TEST(small_instances_leave_slices_for_large_ones)
     ck_assert_uint_eq(slices_of("1g.5gb"), 1 << 4);
     ck_assert_uint_eq(slices_of("1g.5gb"), 1 << 5);
     ck_assert_uint_eq(slices_of("4g.20gb"), 0x0f);
-    ck_assert_int_eq(try_profile(1, 1, "1g.5gb"), GANG_ENOFIT);
+    EXPECT_OUTCOME(try_profile(1, 1, "1g.5gb"), GANG_ENOFIT);
 }
 END_TEST
 
@@ -290,8 +290,8 @@ START_TEST(parents_may_lack_slices_and_have_many)
     n.spec.name = "m";
     n.gpu[2].mig_index = 3;
     sliced_add(&n);
-    ck_assert_int_eq(try_profile(1, 1, "all"), GANG_ENEVER);
-    ck_assert_int_eq(try_profile(1, 2, "two"), GANG_ENEVER);
+    EXPECT_OUTCOME(try_profile(1, 1, "all"), GANG_ENEVER);
+    EXPECT_OUTCOME(try_profile(1, 2, "two"), GANG_ENEVER);
     ck_assert_uint_eq(slices_of("two"), 3);
 }
 END_TEST
@@ -305,9 +305,9 @@ START_TEST(instances_of_a_task_may_lie_on_several_devices)
     gang_alloc_id five = stage_alloc_group(&s, &g);
     struct gang_task task = stage_only_task(&s, five);
     ck_assert_int_eq(task.gpu_count, 20);
-    ck_assert_int_eq(try_profile(1, 2, "3g.20gb"), GANG_ENOFIT);
-    ck_assert_int_eq(try_profile(1, 7, "3g.20gb"), GANG_ENEVER);
-    ck_assert_int_eq(try_profile(1, 1, "3g.20gb"), GANG_OK);
+    EXPECT_OUTCOME(try_profile(1, 2, "3g.20gb"), GANG_ENOFIT);
+    EXPECT_OUTCOME(try_profile(1, 7, "3g.20gb"), GANG_ENEVER);
+    EXPECT_OUTCOME(try_profile(1, 1, "3g.20gb"), GANG_OK);
     ck_assert_uint_eq(stage_node(&s, id).gpu_mask, 0);
 }
 END_TEST
@@ -316,8 +316,8 @@ START_TEST(a_task_lies_on_one_node)
 {
     add_a100("n0", 0, 1);
     add_a100("n1", 0, 1);
-    ck_assert_int_eq(try_profile(1, 3, "3g.20gb"), GANG_ENEVER);
-    ck_assert_int_eq(try_profile(4, 1, "3g.20gb"), GANG_OK);
+    EXPECT_OUTCOME(try_profile(1, 3, "3g.20gb"), GANG_ENEVER);
+    EXPECT_OUTCOME(try_profile(4, 1, "3g.20gb"), GANG_OK);
 }
 END_TEST
 
@@ -378,19 +378,19 @@ START_TEST(a_profile_holds_for_slices_of_its_model)
     gang_alloc_id four = stage_alloc_group(&s, &g);
     ck_assert_uint_eq(stage_only_task(&s, four).gpus, 0xff00);
     struct outcome o = stage_try_group(&s, &g);
-    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENOFIT);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_PROFILE);
     g.gpu_models = &v100;
     o = stage_try_group(&s, &g);
-    EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENEVER);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_GPU_MODEL);
     MUST(gang_alloc_free(s.w, four));
     g = group_of_profile(1, 12, "small"); /* eight of one, four of the other */
     four = stage_alloc_group(&s, &g);
     ck_assert_int_eq(stage_only_task(&s, four).gpu_count, 16);
     MUST(gang_alloc_free(s.w, four));
-    ck_assert_int_eq(try_profile(1, 13, "small"), GANG_ENEVER);
-    ck_assert_int_eq(try_profile(1, 4, "any"), GANG_OK);
+    EXPECT_OUTCOME(try_profile(1, 13, "small"), GANG_ENEVER);
+    EXPECT_OUTCOME(try_profile(1, 4, "any"), GANG_OK);
     ck_assert_int_eq(stage_node(&s, id).gpus_free, 0);
 }
 END_TEST
@@ -409,7 +409,7 @@ START_TEST(instances_that_exist_are_slices_of_width_one)
         n.gpu[i].model = i == 1 ? "A100 3g" : "A100 1g";
     sliced_add(&n);
     ck_assert_uint_eq(slices_of("3g"), 2);
-    ck_assert_int_eq(try_profile(1, 1, "3g"), GANG_ENOFIT);
+    EXPECT_OUTCOME(try_profile(1, 1, "3g"), GANG_ENOFIT);
     struct gang_group_spec g = group_of_profile(1, 3, "1g");
     ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 13);
 }
@@ -422,7 +422,7 @@ START_TEST(a_profile_that_no_node_has_is_refused_for_ever)
     add_a100("n", 1, 1);
     struct gang_group_spec g = group_of_profile(1, 1, "9g");
     struct outcome o = stage_try_group(&s, &g);
-    EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENEVER);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_PROFILE);
     ck_assert_int_eq(o.error.kind, -1);
     ck_assert_ptr_nonnull(strstr(o.error.text, "profile"));
@@ -434,7 +434,7 @@ START_TEST(a_profile_that_no_node_has_is_refused_for_ever)
     sliced_add(&n);
     ck_assert_uint_eq(slices_of("9g"), 7);
     o = stage_try_group(&s, &g);
-    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENOFIT);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_PROFILE);
 }
 END_TEST
@@ -444,7 +444,7 @@ START_TEST(a_profile_without_slices_is_refused_for_ever)
     struct sliced n;
     sliced_init(&n, "n", 4, 0);
     sliced_add(&n);
-    ck_assert_int_eq(try_profile(1, 1, "1g.5gb"), GANG_ENEVER);
+    EXPECT_OUTCOME(try_profile(1, 1, "1g.5gb"), GANG_ENEVER);
 }
 END_TEST
 
@@ -454,7 +454,7 @@ START_TEST(a_kind_that_is_short_is_the_first_reason)
     add_a100("n", 0, 1);
     g.cpu_milli = 65000;
     struct outcome o = stage_try_group(&s, &g);
-    EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENEVER);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_KIND);
     ck_assert_int_eq(o.error.kind, GANG_KIND_CPU);
 }
@@ -544,7 +544,7 @@ START_TEST(unhealthy_slices_are_left_out)
 {
     gang_node_id id = add_a100("n", 0, 2);
     MUST(gang_gpu_set_state(s.w, id, 2, GANG_GPU_UNHEALTHY));
-    ck_assert_int_eq(try_profile(2, 1, "7g.40gb"), GANG_ENOFIT);
+    EXPECT_OUTCOME(try_profile(2, 1, "7g.40gb"), GANG_ENOFIT);
     ck_assert_uint_eq(slices_of("7g.40gb"), 0xff00);
     struct gang_group_spec g = group_of_profile(2, 1, "3g.20gb");
     struct outcome o = stage_try_group(&s, &g);
@@ -598,8 +598,8 @@ START_TEST(profiles_may_be_redefined_but_slices_may_not)
     n.spec.profiles = &other;
     n.spec.profile_count = 1;
     MUST(gang_node_change(s.w, id, &n.spec, NULL));
-    ck_assert_int_eq(try_profile(1, 1, "1g.5gb"), GANG_ENEVER);
-    ck_assert_int_eq(try_profile(2, 1, "half"), GANG_ENOFIT);
+    EXPECT_OUTCOME(try_profile(1, 1, "1g.5gb"), GANG_ENEVER);
+    EXPECT_OUTCOME(try_profile(2, 1, "half"), GANG_ENOFIT);
     ck_assert_uint_eq(slices_of("half"), 0x0f);
     MUST(gang_alloc_free(s.w, held));
     n.gpu[0].mig_index = 9;
@@ -659,7 +659,7 @@ START_TEST(a_domain_holds_instances)
         ck_assert_uint_eq(((uint32_t)list->task[i].node - 1) / 2,
                           ((uint32_t)list->task[0].node - 1) / 2);
     g.count = g.min = 5;
-    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
 }
 END_TEST
 
@@ -730,7 +730,7 @@ START_TEST(out_of_memory_adds_nothing)
         }
     }
     ck_assert_int_gt(failed, 6);
-    ck_assert_int_eq(try_profile(2, 2, "3g.20gb"), GANG_OK);
+    EXPECT_OUTCOME(try_profile(2, 2, "3g.20gb"), GANG_OK);
 }
 END_TEST
 

@@ -73,7 +73,7 @@ static gang_alloc_id hold(gang_node_id node, uint64_t gpus, int64_t cpu_milli)
 static void assert_refused(const struct gang_group_spec *g, gang_result result, int32_t why)
 {
     struct outcome o = stage_try_group(&s, g);
-    EXPECT_RESULT(o.result, result, &o.error);
+    EXPECT_OUTCOME(o, result);
     ck_assert_int_eq(o.error.constraint, why);
 }
 

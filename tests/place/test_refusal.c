@@ -40,7 +40,7 @@ static struct gang_error refused(const struct gang_request_spec *spec, gang_resu
                                  int32_t constraint, int32_t group, int32_t kind)
 {
     struct outcome o = stage_try(&s, spec);
-    EXPECT_RESULT(o.result, code, &o.error);
+    EXPECT_OUTCOME(o, code);
     ck_assert_int_eq(o.error.constraint, constraint);
     ck_assert_int_eq(o.error.group, group);
     ck_assert_int_eq(o.error.kind, kind);
@@ -255,14 +255,14 @@ START_TEST(the_domain_is_the_reason)
     stage_add(&s, &box);
     g.same = "rack";
     struct outcome o = stage_try_group(&s, &g);
-    EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENEVER);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_SAME);
     g.count = g.min = 3;
     stage_alloc_group(&s, &g);
     stage_alloc_group(&s, &g);
     g.count = g.min = 2; /* one core is free in each rack */
     o = stage_try_group(&s, &g);
-    EXPECT_RESULT(o.result, GANG_ENOFIT, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENOFIT);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_SAME);
     g.count = g.min = 9; /* not even without the demand */
     o = stage_try_group(&s, &g);
@@ -293,7 +293,7 @@ START_TEST(groups_that_fit_alone_but_not_together)
     struct gang_request_spec spec = request_of(g, 2);
     add("n1");
     struct outcome o = stage_try(&s, &spec);
-    EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENEVER);
     ck_assert_str_ne(o.error.text, "");
     ck_assert_int_eq(o.error.group, -1);
 }
@@ -303,7 +303,7 @@ START_TEST(without_any_node_there_is_a_reason_too)
 {
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct outcome o = stage_try_group(&s, &g);
-    EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
+    EXPECT_OUTCOME(o, GANG_ENEVER);
     ck_assert_str_ne(o.error.text, "");
     ck_assert_int_eq(o.error.nodes, 0);
 }

@@ -304,7 +304,7 @@ START_TEST(scores_count_among_nodes_alike)
         spec.gpu_nodes = GANG_GPU_NODES_EXCLUDE;
         g = group_of(1, 1000, 0);
         struct outcome o = stage_try(&s, &spec);
-        ck_assert_int_ne(o.result, GANG_OK);
+        EXPECT_OUTCOME(o, GANG_ENEVER);
         ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_GPU_NODES);
         spec.gpu_nodes = GANG_GPU_NODES_AVOID;
         g = group_of(9, 1000, 1000);
@@ -333,7 +333,7 @@ START_TEST(scores_count_among_nodes_alike)
         spec.exclusive = 1;
         id = stage_alloc(&s, &spec);
         struct outcome second = stage_try(&s, &spec);
-        EXPECT_RESULT(second.result, GANG_ENOFIT, &second.error);
+        EXPECT_OUTCOME(second, GANG_ENOFIT);
         MUST(gang_alloc_free(s.w, id));
         spec.exclusive = 0;
     }
@@ -359,15 +359,15 @@ START_TEST(a_score_never_refuses)
             spec.policy = scored[k];
             g.min = fitting > 0 ? fitting : 1;
             struct outcome o = stage_try(&s, &spec);
-            EXPECT_RESULT(o.result, fitting ? GANG_OK : GANG_ENOFIT, &o.error);
+            EXPECT_OUTCOME(o, fitting ? GANG_OK : GANG_ENOFIT);
             if (!fitting)
                 continue;
             ck_assert_int_eq(gang_alloc_grow(s.w, o.id, 0, 1, NULL, NULL), GANG_ENOFIT);
             MUST(gang_alloc_free(s.w, o.id));
             g.min = fitting + 1;
-            ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENOFIT);
+            EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENOFIT);
             g.count = g.min = 33;
-            ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENEVER);
+            EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENEVER);
         }
     }
 }

@@ -289,7 +289,7 @@ START_TEST(a_refusal_to_spare_gpu_nodes_says_so)
     for (int in_rack = 0; in_rack < 2; in_rack++) {
         g.prefer = in_rack ? "rack" : NULL;
         struct outcome o = stage_try(&s, &spec);
-        EXPECT_RESULT(o.result, GANG_ENEVER, &o.error);
+        EXPECT_OUTCOME(o, GANG_ENEVER);
         ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_GPU_NODES);
         ck_assert_int_eq(o.error.kind, -1);
     }

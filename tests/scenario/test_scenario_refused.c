@@ -593,13 +593,15 @@ START_TEST(a_job_that_a_scheduler_would_refuse_is_read)
     gang_cluster *cluster;
     gang_sched *sched;
     gang_job_id id;
-    MUST(gang_scenarios_read(jobs[_i].text, strlen(jobs[_i].text), &scenarios, &error));
+    EXPECT_RESULT(gang_scenarios_read(jobs[_i].text, strlen(jobs[_i].text), &scenarios, &error),
+                  GANG_OK, &error);
     MUST(gang_scenarios_get(scenarios, 0, &c));
-    MUST(gang_cluster_build(&c, NULL, &cluster, &error));
+    EXPECT_RESULT(gang_cluster_build(&c, NULL, &cluster, &error), GANG_OK, &error);
     opts.default_queue = "default";
-    MUST(gang_sched_new(cluster, &opts, NULL, NULL, &sched, &error));
+    EXPECT_RESULT(gang_sched_new(cluster, &opts, NULL, NULL, &sched, &error), GANG_OK, &error);
     if (c.queue_count > 0)
-        MUST(gang_sched_set_queues(sched, c.queues, c.queue_count, &error));
+        EXPECT_RESULT(gang_sched_set_queues(sched, c.queues, c.queue_count, &error), GANG_OK,
+                      &error);
     gang_result r = gang_job_submit(sched, &c.jobs[0], &id, &error);
     ck_assert_msg(r != GANG_OK && r != GANG_ENEVER, "%s: %s", jobs[_i].text, gang_result_name(r));
     test_assert(strstr(error.path, jobs[_i].path) != NULL);

@@ -176,7 +176,7 @@ static bool live(uint64_t seed)
         return false;
     add_nodes();
     opts.mem = &h.stage.mem.mem;
-    MUST(gang_sched_new(h.stage.c, &opts, &ops, &h, &h.s, &error));
+    EXPECT_RESULT(gang_sched_new(h.stage.c, &opts, &ops, &h, &h.s, &error), GANG_OK, &error);
     set_queues(guarantee);
     fill();
     gang_job_id id = submit_gang();

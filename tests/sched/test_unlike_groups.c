@@ -48,7 +48,7 @@ static void open_world(bool preempts)
     }
     opts.mem = &h.stage.mem.mem;
     opts.no_preemption = !preempts;
-    MUST(gang_sched_new(h.stage.c, &opts, &ops, &h, &h.s, &error));
+    EXPECT_RESULT(gang_sched_new(h.stage.c, &opts, &ops, &h, &h.s, &error), GANG_OK, &error);
 }
 
 static void set_queues(void)

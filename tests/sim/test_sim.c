@@ -757,9 +757,9 @@ START_TEST(a_queue_that_came_since_takes_the_jobs_of_a_trace)
     sim_make(&s, NULL);
     sim_job_of(&s, "late", 0, 1, 1, 1, 0, NULL);
     /* one queue alone takes all */
-    MUST(gang_sim_add_trace(s.sim, s.trace, 0, &error));
-    MUST(gang_sched_set_queues(gang_sim_sched(s.sim), q, 2, &error));
-    MUST(gang_sim_add_trace(s.sim, s.trace, 0, &error));
+    EXPECT_RESULT(gang_sim_add_trace(s.sim, s.trace, 0, &error), GANG_OK, &error);
+    EXPECT_RESULT(gang_sched_set_queues(gang_sim_sched(s.sim), q, 2, &error), GANG_OK, &error);
+    EXPECT_RESULT(gang_sim_add_trace(s.sim, s.trace, 0, &error), GANG_OK, &error);
     sim_run(&s, -1);
     ck_assert_str_eq(sim_get(&s, 0).queue, "a");
     ck_assert_str_eq(sim_get(&s, 1).queue, "late");

@@ -176,11 +176,12 @@ START_TEST(a_fork_tells_of_reservations_by_its_own_function)
     sim_make(&s, &h);
     (void)reserve("course", "n1", 100, 50, 0, 0);
     (void)sim_run(&s, 50);
-    MUST(gang_sim_fork(s.sim, NULL, NULL, &clusters[0], &deaf, &error));
-    MUST(gang_sim_fork(deaf, &s.ops, &other, &clusters[1], &hears, &error));
-    MUST(gang_sim_run(deaf, NULL, NULL, &error));
+    EXPECT_RESULT(gang_sim_fork(s.sim, NULL, NULL, &clusters[0], &deaf, &error), GANG_OK, &error);
+    EXPECT_RESULT(gang_sim_fork(deaf, &s.ops, &other, &clusters[1], &hears, &error), GANG_OK,
+                  &error);
+    EXPECT_RESULT(gang_sim_run(deaf, NULL, NULL, &error), GANG_OK, &error);
     ck_assert_uint_eq(h.count, 0);
-    MUST(gang_sim_run(hears, NULL, NULL, &error));
+    EXPECT_RESULT(gang_sim_run(hears, NULL, NULL, &error), GANG_OK, &error);
     ck_assert_uint_eq(h.count, 0);
     check(&other, 0, GANG_RESERVATION_BEGIN, 100, 0);
     check(&other, 1, GANG_RESERVATION_END, 150, 0);
