@@ -406,13 +406,18 @@ static inline void host_preempts(struct host *h, int64_t grace_ns, int32_t preem
     host_queues(h, &q, 1);
 }
 
-/* With that queue; a stopping job uses its grace. */
-static inline void host_open_slow(struct host *h, size_t nodes, size_t gpus, int64_t grace_ns)
+/* The default queue gives so much grace, and a stopping job uses it. */
+static inline void host_linger(struct host *h, int64_t grace_ns)
 {
     struct gang_queue_spec q = host_default_queue(grace_ns);
-    host_open(h, nodes, gpus);
     host_queues(h, &q, 1);
     h->lingers = true;
+}
+
+static inline void host_open_slow(struct host *h, size_t nodes, size_t gpus, int64_t grace_ns)
+{
+    host_open(h, nodes, gpus);
+    host_linger(h, grace_ns);
 }
 
 /* Report about all that a part of a job has. */

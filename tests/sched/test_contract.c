@@ -16,6 +16,25 @@ static void teardown(void)
     host_close(&h);
 }
 
+/* A copy of the scheduler, with its cluster. */
+struct copy {
+    gang_cluster *cluster;
+    gang_sched *s;
+};
+
+static struct copy copy_open(const struct gang_host_ops *ops, void *user)
+{
+    struct copy copy;
+    MUST(gang_sched_copy(h.s, ops, user, &copy.cluster, &copy.s, NULL));
+    return copy;
+}
+
+static void copy_close(struct copy *copy)
+{
+    gang_sched_free(copy->s);
+    gang_cluster_free(copy->cluster);
+}
+
 /* ---- allocations of jobs belong to the scheduler --------------------------------------------- */
 
 /* No worker of the host changes the allocation, and nothing is lost by the attempts. */
@@ -69,9 +88,7 @@ END_TEST
 /* What victims hold until the preemptor gets it is no more the host's. */
 START_TEST(places_of_stopping_tasks_are_kept_too)
 {
-    struct gang_queue_spec q = host_default_queue(GRACE);
-    host_queues(&h, &q, 1);
-    h.lingers = true;
+    host_linger(&h, GRACE);
     gang_job_id low = host_gang(&h, NULL, 8, 0);
     host_run(&h, 0);
     gang_alloc_id alloc = gang_job_alloc(h.s, low, 0);
@@ -91,23 +108,20 @@ START_TEST(a_copy_keeps_what_its_original_keeps)
     struct gang_request_spec spec = request_of(&g, 1);
     gang_request *request = stage_request(&h.stage, &spec);
     gang_alloc_id own;
-    gang_cluster *cluster;
-    gang_sched *copy;
     gang_worker *w;
     MUST(gang_alloc(h.stage.w, request, &own, NULL));
     gang_job_id job = host_gang(&h, NULL, 4, 0);
     host_run(&h, 0);
-    MUST(gang_sched_copy(h.s, &ops, NULL, &cluster, &copy, NULL));
-    MUST(gang_worker_new(cluster, &w));
-    try_to_change(w, gang_job_alloc(copy, job, 0), 4);
+    struct copy copy = copy_open(&ops, NULL);
+    MUST(gang_worker_new(copy.cluster, &w));
+    try_to_change(w, gang_job_alloc(copy.s, job, 0), 4);
     MUST(gang_alloc_free(w, own));
-    MUST(gang_report_end(copy, job, 1));
-    MUST(gang_sched_run(copy, h.now_ns, NULL, NULL));
-    MUST(gang_sched_check(copy, NULL));
-    ck_assert_uint_eq(gang_alloc_next(cluster, GANG_ID_NONE), GANG_ID_NONE);
+    MUST(gang_report_end(copy.s, job, 1));
+    MUST(gang_sched_run(copy.s, h.now_ns, NULL, NULL));
+    MUST(gang_sched_check(copy.s, NULL));
+    ck_assert_uint_eq(gang_alloc_next(copy.cluster, GANG_ID_NONE), GANG_ID_NONE);
     gang_worker_free(w);
-    gang_sched_free(copy);
-    gang_cluster_free(cluster);
+    copy_close(&copy);
     MUST(gang_alloc_free(h.stage.w, own));
     gang_request_free(request);
 }
@@ -217,9 +231,7 @@ END_TEST
 START_TEST(a_victim_on_a_node_that_goes_has_stopped)
 {
     gang_node_id node;
-    struct gang_queue_spec q = host_default_queue(GRACE);
-    host_queues(&h, &q, 1);
-    h.lingers = true;
+    host_linger(&h, GRACE);
     gang_job_id job = one_node_job(GANG_LOSS_COUNT, &node);
     MUST(gang_job_cancel(h.s, job));
     host_run(&h, 1);
@@ -271,17 +283,14 @@ END_TEST
 START_TEST(a_copy_sees_what_its_original_did_not_see_yet)
 {
     struct gang_host_ops ops = GANG_HOST_OPS_INIT;
-    struct gang_job_info info = {.size = sizeof(info)};
-    gang_cluster *cluster;
-    gang_sched *copy;
+    struct gang_job_info info = GANG_JOB_INFO_INIT;
     gang_node_id node;
     gang_job_id job = one_node_job(GANG_LOSS_FAIL, &node);
     take_node(node, _i);
-    MUST(gang_sched_copy(h.s, &ops, NULL, &cluster, &copy, NULL));
-    MUST(gang_sched_run(copy, h.now_ns + 1, NULL, NULL));
-    ck_assert_int_eq(gang_job_get(copy, job, &info), GANG_ESTALE);
-    gang_sched_free(copy);
-    gang_cluster_free(cluster);
+    struct copy copy = copy_open(&ops, NULL);
+    MUST(gang_sched_run(copy.s, h.now_ns + 1, NULL, NULL));
+    ck_assert_int_eq(gang_job_get(copy.s, job, &info), GANG_ESTALE);
+    copy_close(&copy);
     ck_assert_int_eq(host_tasks(&h, job), 4);
 }
 END_TEST
@@ -323,6 +332,15 @@ static void open_slow(void)
     host_open_slow(&h, 2, 4, GRACE);
 }
 
+/* A job fills one of the two nodes, which drains until then. */
+static gang_job_id draining_job(int64_t deadline_ns, gang_node_id *node)
+{
+    gang_job_id job = one_node_job(GANG_LOSS_FAIL, node);
+    MUST(gang_report_node_draining(h.s, *node, deadline_ns));
+    host_run(&h, 1);
+    return job;
+}
+
 START_TEST(a_gang_is_asked_to_stop_so_that_its_grace_ends_with_the_deadline)
 {
     gang_node_id node;
@@ -354,9 +372,7 @@ END_TEST
 START_TEST(a_near_deadline_asks_at_once_and_no_deadline_never)
 {
     gang_node_id node;
-    gang_job_id job = one_node_job(GANG_LOSS_FAIL, &node);
-    MUST(gang_report_node_draining(h.s, node, INT64_MAX));
-    host_run(&h, 1);
+    gang_job_id job = draining_job(INT64_MAX, &node);
     ck_assert(host_is_idle(&h));
     ck_assert_int_eq(host_job_state(&h, job), GANG_JOB_RUNNING);
     MUST(gang_report_node_draining(h.s, node, _i ? INT64_MIN : h.now_ns + 1));
@@ -368,9 +384,7 @@ END_TEST
 START_TEST(up_ends_a_drain)
 {
     gang_node_id node;
-    gang_job_id job = one_node_job(GANG_LOSS_FAIL, &node);
-    MUST(gang_report_node_draining(h.s, node, 1000));
-    host_run(&h, 1);
+    gang_job_id job = draining_job(1000, &node);
     if (_i)
         MUST(gang_report_node_up(h.s, node));
     else
@@ -404,21 +418,18 @@ END_TEST
 START_TEST(a_copy_drains_like_its_original)
 {
     struct gang_host_ops ops = host_table();
-    struct gang_job_info info = {.size = sizeof(info)};
-    gang_cluster *cluster;
-    gang_sched *copy;
+    struct gang_job_info info = GANG_JOB_INFO_INIT;
     gang_node_id node;
     gang_job_id job = one_node_job(GANG_LOSS_FAIL, &node);
     MUST(gang_report_node_draining(h.s, node, 1000));
     if (_i)
         host_run(&h, 1);
-    MUST(gang_sched_copy(h.s, &ops, &h, &cluster, &copy, NULL));
+    struct copy copy = copy_open(&ops, &h);
     h.now_ns = 1000 - GRACE;
-    MUST(gang_sched_run(copy, h.now_ns, NULL, NULL));
-    MUST(gang_job_get(copy, job, &info));
+    MUST(gang_sched_run(copy.s, h.now_ns, NULL, NULL));
+    MUST(gang_job_get(copy.s, job, &info));
     ck_assert_int_eq(info.state, GANG_JOB_STOPPING);
-    gang_sched_free(copy);
-    gang_cluster_free(cluster);
+    copy_close(&copy);
 }
 END_TEST
 
