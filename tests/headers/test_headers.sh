@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Every public header compiles alone, as C and as C++, by each compiler that is there; each word of
-# a public name stands in the glossary; file names are unique; each word that threads share names
-# what it pairs with; no comment is wider than 100 columns; every file names its licence.
+# a public name or member stands in the glossary; file names are unique; each word that threads share
+# names what it pairs with; no comment is wider than 100 columns; every file names its licence.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
@@ -40,26 +40,41 @@ by_compiler clang c c99 c11
 by_compiler g++ cc c++11 c++20
 by_compiler clang++ cc c++11 c++20
 
-# Each word of a public name stands in the glossary, as a word or in the text of a sense: not in the
-# column of other systems, nor in the text around the tables. The words that it need not define: what
-# they say in English, or in another standard, is what they mean here.
-everyday="active alloc api ask begin cheapest csv cuda detect dimension distribution done down
-earliest enum ever failure grew hwloc interrupted jsonl last log major mem minor ok patch pci plain preallocate
-predicted prefer proc ran reject resumed rocr select shrank skip smallest strerror summary synthetic this
-unknown up utilization uuid warning widest xml"
+# Each word of a public name, and of a member of a public struct, stands in the glossary, as a word or
+# in the text of a sense: not in the column of other systems, nor in the text around the tables. The
+# words that it need not define: what they say in English, or in another standard, is what they mean
+# here.
+everyday="active alloc answer api ask available average b bandwidth because begin cheapest child children code
+csv cuda detect dimension distribution done down duration earliest enum ever every exhausted failure
+flop full go grew half hwloc interrupted jsonl key lack last log major manual mask mbps mem minor
+missing near ok os owner patch pci percent plain preallocate predicted prefer proc ran ranked reject
+resumed rocr scale select shrank skip small smallest strerror summary synthetic this type unfinished
+unit unknown up utilisation utilization uuid warning widest xml"
 glossary() { sed -n '/^## Glossary/,$p' include/gangsched/README.md | awk -F'|' 'NF > 3 { print $2, $3 }'; }
-singular() { sed -E 's/([^s])s$/\1/'; }
-undefined=$(comm -23 \
-    <(awk -f tests/tools/strip_comments.awk include/gangsched/*.h |
-        grep -oE '\b(gang_[a-z0-9_]+|GANG_[A-Z0-9_]+)\b' | grep -vE '^(gang_|GANG_)_|^GANG_E[A-Z0-9]+$' |
-        tr '[:upper:]_' '[:lower:]\n' | grep -E '^[a-z]' | singular | sort -u) \
-    <({ echo "gang $everyday"; glossary; } | tr '[:upper:]' '[:lower:]' |
-        grep -oE '[a-z0-9]+' | singular | sed -E 'p; s/$/ed/; p; s/eed$/ed/; p; s/ed$/ing/' | sort -u))
-if [[ -z $undefined ]]; then echo "ok words_of_public_names_stand_in_the_glossary"; else
-    echo "not ok words_of_public_names_stand_in_the_glossary"
-    echo "$undefined"
-    failed=1
-fi
+singular() { sed -E 's/sses$/ss/; t; s/([^s][^s])s$/\1/'; }
+words() { tr '[:upper:]_' '[:lower:]\n' | grep -E '^[a-z]' | grep -vE '^reserved[0-9]$' | singular | sort -u; }
+defined() {
+    { echo "gang $everyday"; glossary; } | tr '[:upper:]' '[:lower:]' |
+        grep -oE '[a-z0-9]+' | singular | sed -E 'p; s/$/ed/; p; s/eed$/ed/; p; s/ed$/ing/' | sort -u
+}
+public_names() {
+    awk -f tests/tools/strip_comments.awk include/gangsched/*.h |
+        grep -oE '\b(gang_[a-z0-9_]+|GANG_[A-Z0-9_]+)\b' | grep -vE '^(gang_|GANG_)_|^GANG_E[A-Z0-9]+$'
+}
+public_members() {
+    awk -f tests/tools/strip_comments.awk include/gangsched/*.h | awk -f tests/headers/members.awk
+}
+all_defined() { # NAME, words on standard input
+    local undefined
+    undefined=$(comm -23 - <(defined))
+    if [[ -z $undefined ]]; then echo "ok $1"; else
+        echo "not ok $1"
+        echo "$undefined"
+        failed=1
+    fi
+}
+all_defined words_of_public_names_stand_in_the_glossary < <(public_names | words)
+all_defined words_of_public_members_stand_in_the_glossary < <(public_members | words)
 
 duplicates=$(find include lib -type f ! -name CMakeLists.txt ! -name README.md -printf '%f\n' | sort | uniq -d)
 if [[ -z $duplicates ]]; then echo "ok file_names_are_unique"; else
