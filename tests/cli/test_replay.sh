@@ -263,8 +263,8 @@ assert sum(s["placed"] for s in r["gang_sizes"]) == r["placed"]["gangs"]
 PYTHON
 }
 
-# By the placements alone, task by task: each is on a node that has the capacity for it and a model that it
-# allows, and for each that was refused there was no such node.
+# By the placements alone, task by task: each is on a node that has the capacity for it and a model
+# that it allows, and for each that was refused there was no such node.
 cat >verify.awk <<'AWK'
 function allowed(task, node) {
     return num[task] == 0 || spec[task] == "" || index("|" spec[task] "|", "|" model[node] "|") > 0

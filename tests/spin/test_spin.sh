@@ -41,8 +41,8 @@ holds node_removed_and_no_cycle cycles commit.pml -DREMOVE -DSCRIPT=5
 slow_helper=(-DREMOVE -DSCRIPT=5 -DONE_EACH -DHOLDING -DOPS=1)
 holds slow_helper_leaves_the_next_node_alone safety commit.pml "${slow_helper[@]}" -DREADERS=2 -DGUIDE
 
-# The index never hides a node with free capacity; a search that finds none and sees the stamp stand still is
-# right; marks of inner words.
+# The index never hides a node with free capacity; a search that finds none and sees the stamp stand
+# still is right; marks of inner words.
 holds refusals_of_a_search_are_true safety index.pml
 holds search_meets_a_node_that_sinks safety index.pml -DGIVERS=0 -DBUCKET0=2
 holds index_hides_no_node_at_rest safety index.pml -DTREE=3 -DSEARCHERS=0

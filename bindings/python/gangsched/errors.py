@@ -188,7 +188,7 @@ _CLASSES: Dict[int, Type[GangError]] = {
 
 
 def error_class(code: int) -> Type[GangError]:
-    """The exception class of a result code; :class:`GangError` for codes newer than this package."""
+    """The exception class of a result code; :class:`GangError` for newer codes."""
     return _CLASSES.get(code, GangError)
 
 

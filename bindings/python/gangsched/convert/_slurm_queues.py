@@ -327,7 +327,7 @@ class Partitions:
         return out
 
     def _settle_classes(self) -> None:
-        """Leave out classes of which no partition has jobs."""
+        """Leave out classes if no partition has jobs of them."""
         if not self._by_qos():
             if self.qos:
                 self.report.warn(
