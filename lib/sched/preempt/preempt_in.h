@@ -7,7 +7,8 @@
  *   worthwhile.c      whether an attempt may be made, and may succeed
  *   take_victims.c    taking victims until the taker has a place
  *   preempt_rules.c   which victims the rules let the taker take
- *   user_rules.c      the same, of users above their user limit
+ *   stay_rules.c      which victims may stay; whether the taker may start when the others stop
+ *   user_rules.c      what it may take from users above their user limit
  *   borrowers.c       which victims borrow nodes of the taker's partition
  *   rank.c            which gangs of other leaves it may take whatever fair shares are
  *   victims.c         which gangs may be preempted at all, and in which order
@@ -207,6 +208,14 @@ void gang__preempt_branches(struct gang__queue_state *a, struct gang__queue_stat
 /* The usage by which a queue that gives is judged. */
 const int64_t *gang__preempt_usage_of(const struct gang__preemption *p,
                                       const struct gang__queue_state *q);
+/* Does a queue manage some of what the taker asks for, and use no more of it than its guarantee? */
+bool gang__preempt_inside_guarantee(const struct gang__preemption *p,
+                                    const struct gang__queue_state *q);
+/* Would the taker, of branch `a`, exceed its share in some kinds, but only in those of which the
+ * giver, of branch `b`, keeps to its own? Then they compete for different kinds, and shares of each
+ * kind do not tell which is owed more. */
+bool gang__preempt_kinds_differ(const struct gang__preemption *p, const struct gang__queue_state *a,
+                                const struct gang__queue_state *b);
 /* The rule alone (GANG_PROTECTED_*), for a victim of its own leaf. */
 int32_t gang__preempt_rule_in_leaf(const struct gang__preemption *p, const struct gang__victim *v);
 /* Is there as much as the taker asks for, wherever it is; and may its queues have it? */
@@ -221,7 +230,7 @@ bool gang__preempt_is_entitled(const struct gang__preemption *p);
  * and the taker may be allowed more of other branches. */
 bool gang__preempt_same_branch(const struct gang__preemption *p, const struct gang__gang *victim);
 
-/* With the taker charged: */
+/* ---- stay_rules.c: with the taker charged ---------------------------------------------------- */
 
 /* Would it end relatively fuller than the giver, compared where their branches part? */
 bool gang__preempt_overshoots(const struct gang__preemption *p, const struct gang__gang *victim);
