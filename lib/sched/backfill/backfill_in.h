@@ -18,6 +18,18 @@ gang_result gang__backfill_set_plan(gang_sched *s, struct gang__gang *g);
 struct gang__gang *gang__backfill_unplan_behind(gang_sched *s, const struct gang__gang *g);
 bool gang__backfill_plan_again(gang_sched *s, struct gang__gang *list);
 
+/* ---- move_plans.c ---------------------------------------------------------------------------- */
+
+enum { GANG__MAX_MOVED = 16 }; /* so many plans at most move for a gang that starts */
+
+/* Could the plans lie elsewhere at the same times, so that the gang starts at these places? While a
+ * trial has the gang there, each plan in turn is replaced by one beside the gang and the other
+ * plans. The first plan for which there is none ends the trial. It is then replaced without the
+ * gang, since its time may have passed. Plans replaced before keep their new nodes. GANG_OK;
+ * GANG_ENOFIT; GANG_ENOMEM. */
+gang_result gang__backfill_move_plans(gang_sched *s, const struct gang__gang *g,
+                                      const struct gang_placement *place, size_t count);
+
 /* ---- backfill_refresh.c ---------------------------------------------------------------------- */
 
 /* Do free totals show that the gang can neither start now nor get a plan? Then it is not tried. */

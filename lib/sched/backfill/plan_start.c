@@ -19,7 +19,7 @@
  * Goes     A plan is taken out when its gang starts, leaves its wait class, or is stopped by a
  *          limit of its queues (gang__calendar_unplan()); when its nodes go, with the whole
  *          timeline (gang__calendar_ready()); and while its gang is tried. It moves to other nodes
- *          at the same time if that lets another gang start (move_plans() in start_between.c).
+ *          at the same time if that lets another gang start (move_plans.c).
  * Moves    When a gang ends early, or a plan comes to nothing, the plans are looked at again
  *          (backfill_refresh.c): each gang with a plan is tried in the order of its leaf, and its
  *          plan can only become earlier, since all other plans stay where they are. So a plan
