@@ -3,13 +3,10 @@
  * allocations, and compared. audit_jobs.c, audit_queues.c and audit_gangs.c compare their part. */
 #include <inttypes.h>
 
-#include "place/request/request.h"
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
-#include "sched/cycle/cycle.h"
 #include "sched/explain/audit_in.h"
 #include "sched/explain/explain_in.h"
-#include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
 #include "sched/record/state.h"
 #include "sched/reserve/reserve.h"

@@ -7,7 +7,6 @@
 #include "place/request/request.h"
 #include "sched/explain/audit_in.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/order/order.h"
 #include "sched/usage/usage.h"
 
 struct count {

@@ -8,6 +8,19 @@
 /* The gang waits, and is now starved, or no longer: its place in the order of its leaf changes. */
 void gang__order_set_starved(gang_sched *s, struct gang__gang *g, uint8_t starved);
 
+/* ---- class_state.c --------------------------------------------------------------------------- */
+
+/* The class enters the order of its leaf, or leaves it; it has left, and backfill is told. */
+void gang__class_enter_ready(struct gang__wait_class *class);
+void gang__class_leave_ready(gang_sched *s, struct gang__wait_class *class);
+void gang__class_left_ready(gang_sched *s, struct gang__wait_class *class);
+/* Take the class out of all lists, and make it EMPTY. */
+void gang__class_take_out(gang_sched *s, struct gang__wait_class *class);
+/* The head of the class is about to change. Returns how backfill or its group kept the class, for
+ * gang__class_keep_again(). */
+uint8_t gang__class_unkeep(gang_sched *s, struct gang__wait_class *class);
+void gang__class_keep_again(gang_sched *s, struct gang__wait_class *class, uint8_t kept);
+
 /* The class in a list of its user. */
 void gang__order_enter_user(struct gang__wait_class **list, struct gang__wait_class *class);
 void gang__order_leave_user(struct gang__wait_class *class);

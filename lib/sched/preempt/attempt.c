@@ -2,7 +2,6 @@
 /* One attempt to preempt: it begins with a snapshot and a trial, settles which victims are needed
  * once the taker has a place, and ends with the commit or without effect. preempt.c and
  * consolidate.c make attempts. */
-#include "place/record/record.h"
 #include "sched/preempt/preempt_in.h"
 #include "sched/slice/slice.h"
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "place/record/record.h"
 #include "sched/order/order.h"
 #include "sched/stop/stop_in.h"
 #include "sched/usage/usage.h"

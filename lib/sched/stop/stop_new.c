@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "place/record/record.h"
 #include "sched/stop/stop_in.h"
 
 /* One block: the tasks of the stop, then those of them that have not stopped yet. */
