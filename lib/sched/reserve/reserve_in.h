@@ -134,4 +134,11 @@ gang_result gang__reserve_refusal_text(const struct gang__admitted *got,
                                        const struct gang__reserve *r, gang_result w,
                                        struct gang_error *error);
 
+/* ---- reserve_domains.c ----------------------------------------------------------------------- */
+
+/* The first time in the window at which the stages fit, with the domains that they name whole.
+ * The result is in s->reserve.all->got. GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
+gang_result gang__reserve_admit_whole(gang_sched *s, struct gang__reserve *r,
+                                      struct gang__reserve_request *request);
+
 #endif
