@@ -483,7 +483,7 @@ struct gang_run_info {
  *     * rows. When gangs end, other gangs move to rows that run no later, and empty rows disappear.
  *     A gang that joins the row that runs has the rest of its time slice before, and its first
  *     whole one a round later. A gang that moves to other nodes does not lose its turn: it comes to
- *     a row that runs no later than its own. A preempted gang that starts again joins anew.
+ *     a row that runs no later than its own. A preempted gang that starts again joins again.
  *     With one row no gang is suspended. The end of a time slice is due work: gang_sched_next()
  *     returns it.
  *   - Usage: a queue counts a gang with all its resources, in every row, as in Slurm. So a limit
@@ -1157,15 +1157,15 @@ struct gang_preemption {
  * Each gang is judged by itself, by the usage as it is. The attempts that the next run would make
  * are then made without effect, by the code of the run itself, which judges victims together. So
  * GANG_PREEMPTION_NEXT with `takeable` 0 means that gangs are only moved. Where jobs have planned
- * starts, that run first plans anew and may find that a job waits for another reason. The size of
+ * starts, that run first plans again and may find that a job waits for another reason. The size of
  * the answer is bounded, whatever runs.
  * @param out receives the answer; free it with gang_preemption_free()
  * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (called from a callback); GANG_ENOMEM. On
  *   an error *out is NULL.
  * Owner. Changes nothing that a later decision depends on: not the mix that GANG_POLICY_FGD and
- * _HEADROOM learn either. Time is that of the last run, and shares
- * are divided anew, as in gang_queue_get(). May allocate. O(gangs that run + queues), plus what one
- * attempt to preempt costs (gang_sched_run()): not for each job in each run.
+ * _HEADROOM learn either. Time is that of the last run, and shares are divided again, as in
+ * gang_queue_get(). May allocate. O(gangs that run + queues), plus what one attempt to preempt
+ * costs (gang_sched_run()): not for each job in each run.
  */
 GANG_API gang_result gang_job_explain_preemption(gang_sched *sched, gang_job_id id,
                                                  struct gang_preemption **out) GANG_MUST_CHECK;

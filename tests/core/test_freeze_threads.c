@@ -96,7 +96,7 @@ static gang_request *request(gang_cluster *c, int64_t min, int64_t count, int64_
     struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     struct gang_amount licence = {"licence", 1};
-    gang_request *q;
+    gang_request *request;
     g.count = count;
     g.min = min;
     g.cpu_milli = 1000;
@@ -106,8 +106,8 @@ static gang_request *request(gang_cluster *c, int64_t min, int64_t count, int64_
     spec.groups = &g;
     spec.group_count = 1;
     spec.policy = GANG_POLICY_SPREAD;
-    test_must(gang_request_new(c, &spec, &q, NULL));
-    return q;
+    test_must(gang_request_new(c, &spec, &request, NULL));
+    return request;
 }
 
 static void world_init(struct world *w)

@@ -256,16 +256,16 @@ START_TEST(it_is_never_the_reason_of_never)
     struct gang_request_spec spec = request_of(&g, 1);
     struct gang_error error = GANG_ERROR_INIT;
     gang_alloc_id got;
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     set_health(id, 1, GANG_GPU_UNHEALTHY);
-    EXPECT_RESULT(gang_request_fits_ever(s.w, q, &error), GANG_OK, &error);
-    EXPECT_RESULT(gang_alloc(s.w, q, &got, &error), GANG_ENOFIT, &error);
+    EXPECT_RESULT(gang_request_fits_ever(s.w, request, &error), GANG_OK, &error);
+    EXPECT_RESULT(gang_alloc(s.w, request, &got, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_DEVICE);
-    ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), GANG_ENOFIT);
+    ck_assert_int_eq(gang_alloc_test(s.w, request, NULL), GANG_ENOFIT);
     set_health(id, 1, GANG_GPU_OK);
-    MUST(gang_alloc_test(s.w, q, NULL));
-    MUST(gang_alloc(s.w, q, &got, NULL));
-    gang_request_free(q);
+    MUST(gang_alloc_test(s.w, request, NULL));
+    MUST(gang_alloc(s.w, request, &got, NULL));
+    gang_request_free(request);
     EXPECT_OUTCOME(try_gpus(1, 3000, 0), GANG_ENEVER);
 }
 END_TEST
@@ -338,24 +338,24 @@ START_TEST(exact_places_are_taken_all_the_same)
     struct gang_group_spec g = group_of(2, 0, 1000);
     struct gang_request_spec spec = request_of(&g, 1);
     struct gang_placement place[2] = {GANG_PLACEMENT_INIT, GANG_PLACEMENT_INIT};
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id got;
     set_health(id, 0, GANG_GPU_UNHEALTHY);
     set_health(id, 1, GANG_GPU_UNHEALTHY);
     place[0].node = place[1].node = id;
-    MUST(gang_alloc_adopt(s.w, q, place, 1, &got, NULL)); /* any device: a healthy one */
+    MUST(gang_alloc_adopt(s.w, request, place, 1, &got, NULL)); /* any device: a healthy one */
     ck_assert_uint_eq(stage_only_task(&s, got).gpus, 4);
     MUST(gang_alloc_free(s.w, got));
-    MUST(gang_alloc_adopt(s.w, q, place, 2, &got, NULL)); /* there is but one */
+    MUST(gang_alloc_adopt(s.w, request, place, 2, &got, NULL)); /* there is but one */
     MUST(gang_alloc_free(s.w, got));
     place[0].any_devices = 0;
     place[0].gpus = 2;
-    MUST(gang_alloc_adopt(s.w, q, place, 2, &got, NULL));
+    MUST(gang_alloc_adopt(s.w, request, place, 2, &got, NULL));
     const struct task_list *list = stage_tasks(&s, got);
     ck_assert_uint_eq(list->task[0].gpus, 2);
     ck_assert_uint_eq(list->task[1].gpus, 4);
     MUST(gang_alloc_free(s.w, got));
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -368,7 +368,7 @@ START_TEST(a_snapshot_shows_the_health_of_its_instant)
     gang_snapshot *snap;
     struct gang_group_spec g = group_of(49, 0, 1000);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     struct gang_error error = GANG_ERROR_INIT;
     MUST(gang_snapshot_new(s.c, &snap));
     set_health(id, 3, GANG_GPU_UNHEALTHY);
@@ -378,21 +378,21 @@ START_TEST(a_snapshot_shows_the_health_of_its_instant)
     MUST(gang_snapshot_node_get(snap, id, &info));
     ck_assert_uint_eq(info.gpu_unhealthy, UINT64_C(1) << 45 | 8);
     ck_assert_uint_eq(unhealthy(id), 0);
-    EXPECT_RESULT(gang_snapshot_test(s.w, snap, q, &error), GANG_ENOFIT, &error);
+    EXPECT_RESULT(gang_snapshot_test(s.w, snap, request, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_DEVICE);
-    MUST(gang_alloc_test(s.w, q, NULL));
+    MUST(gang_alloc_test(s.w, request, NULL));
     set_health(id, 0, GANG_GPU_UNHEALTHY);
     set_health(id, 1, GANG_GPU_UNHEALTHY);
     MUST(gang_snapshot_take(s.w, snap));
     set_health(id, 1, GANG_GPU_OK);
-    ck_assert_int_eq(gang_snapshot_test(s.w, snap, q, NULL), GANG_ENOFIT);
+    ck_assert_int_eq(gang_snapshot_test(s.w, snap, request, NULL), GANG_ENOFIT);
     MUST(gang_snapshot_take(s.w, snap));
-    MUST(gang_snapshot_place(s.w, snap, q, NULL));
+    MUST(gang_snapshot_place(s.w, snap, request, NULL));
     MUST(gang_snapshot_node_get(snap, id, &info));
     ck_assert_uint_eq(info.gpu_mask, 1);
     ck_assert_uint_eq(info.gpu_unhealthy, 1);
     gang_snapshot_free(snap);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 

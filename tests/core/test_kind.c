@@ -242,16 +242,16 @@ START_TEST(resizing_a_pool_decides_whether_it_could_ever_fit)
     MUST(gang_kind_add(s.w, "lic", NULL, GANG_SCOPE_CLUSTER, 1, &kind));
     stage_add(&s, &box);
     struct gang_request_spec spec = licensed(&g, &a, 1, 2);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id;
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENEVER);
+    ck_assert_int_eq(gang_alloc(s.w, request, &id, NULL), GANG_ENEVER);
     MUST(gang_kind_resize(s.w, kind, 2));
-    MUST(gang_request_fits_ever(s.w, q, NULL));
-    MUST(gang_alloc(s.w, q, &id, NULL));
+    MUST(gang_request_fits_ever(s.w, request, NULL));
+    MUST(gang_alloc(s.w, request, &id, NULL));
     MUST(gang_alloc_free(s.w, id));
     MUST(gang_kind_resize(s.w, kind, 1));
-    ck_assert_int_eq(gang_request_fits_ever(s.w, q, NULL), GANG_ENEVER);
-    gang_request_free(q);
+    ck_assert_int_eq(gang_request_fits_ever(s.w, request, NULL), GANG_ENEVER);
+    gang_request_free(request);
 }
 END_TEST
 

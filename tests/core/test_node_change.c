@@ -324,17 +324,17 @@ START_TEST(a_larger_node_makes_the_impossible_possible)
 {
     struct gang_group_spec g = group_of(1, 8000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id held;
-    ck_assert_int_eq(gang_alloc(s.w, q, &held, NULL), GANG_ENEVER);
+    ck_assert_int_eq(gang_alloc(s.w, request, &held, NULL), GANG_ENEVER);
     box.cpu = 8000;
     MUST(change(NULL));
-    MUST(gang_alloc(s.w, q, &held, NULL));
+    MUST(gang_alloc(s.w, request, &held, NULL));
     MUST(gang_alloc_free(s.w, held));
     box.cpu = 7999;
     MUST(change(NULL));
-    ck_assert_int_eq(gang_alloc(s.w, q, &held, NULL), GANG_ENEVER);
-    gang_request_free(q);
+    ck_assert_int_eq(gang_alloc(s.w, request, &held, NULL), GANG_ENEVER);
+    gang_request_free(request);
 }
 END_TEST
 

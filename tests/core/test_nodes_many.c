@@ -60,10 +60,10 @@ START_TEST(a_gang_over_all_nodes_is_placed_or_not)
 {
     struct gang_group_spec g = group_of(NODES, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id, one;
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
-    MUST(gang_alloc(s.w, q, &id, NULL));
+    MUST(gang_alloc(s.w, request, &id, NULL));
     MUST(gang_alloc_get(s.c, id, &info));
     ck_assert_int_eq(info.tasks, NODES);
     for (int i = 0; i < NODES; i++)
@@ -71,10 +71,10 @@ START_TEST(a_gang_over_all_nodes_is_placed_or_not)
     MUST(gang_alloc_free(s.w, id));
     g = group_of(1, 1000, 0);
     one = stage_alloc_group(&s, &g);
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENOFIT);
+    ck_assert_int_eq(gang_alloc(s.w, request, &id, NULL), GANG_ENOFIT);
     MUST(gang_alloc_free(s.w, one));
-    MUST(gang_alloc(s.w, q, &id, NULL));
-    gang_request_free(q);
+    MUST(gang_alloc(s.w, request, &id, NULL));
+    gang_request_free(request);
     g.count = g.min = NODES + 1;
     EXPECT_OUTCOME(stage_try_group(&s, &g), GANG_ENEVER);
 }

@@ -78,21 +78,21 @@ static gang_request *request(int64_t tasks, int64_t cpu_milli, int64_t gpu_milli
 {
     struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
-    gang_request *q;
+    gang_request *request;
     g.count = g.min = tasks;
     g.cpu_milli = cpu_milli;
     g.gpu_milli = gpu_milli;
     spec.groups = &g;
     spec.group_count = 1;
-    ck_assert_int_eq(gang_request_new(cluster, &spec, &q, NULL), GANG_OK);
-    return q;
+    ck_assert_int_eq(gang_request_new(cluster, &spec, &request, NULL), GANG_OK);
+    return request;
 }
 
 /* ---- what the threads do --------------------------------------------------------------------- */
 
 struct act {
     struct stop stop;
-    gang_request *q;
+    gang_request *request;
     gang_alloc_id id;
     gang_node_id node; /* to look at */
     gang_result result;
@@ -103,7 +103,7 @@ static void *allocate(void *user)
 {
     struct act *a = user;
     my_stop = &a->stop;
-    ck_assert_int_eq(gang_alloc(worker[1], a->q, &a->id, NULL), GANG_OK);
+    ck_assert_int_eq(gang_alloc(worker[1], a->request, &a->id, NULL), GANG_OK);
     my_stop = NULL;
     return NULL;
 }
@@ -137,7 +137,7 @@ START_TEST(late_claim_is_cleared_when_the_owner_grew_its_array)
     struct gang_node_info info = {.size = sizeof(info)};
     stop_init(&owner.stop, GANG__STEP_AGREE, 1);
     stop_init(&helper.stop, GANG__STEP_CLAIM, 2);
-    owner.q = request(2, 1000, 1000);
+    owner.request = request(2, 1000, 1000);
     pthread_create(&owner.thread, NULL, allocate, &owner);
     sem_wait(&owner.stop.there); /* has claimed a */
     helper.node = node[0];
@@ -152,7 +152,7 @@ START_TEST(late_claim_is_cleared_when_the_owner_grew_its_array)
     ck_assert_int_eq(gang_node_get(cluster, node[1], &info), GANG_OK);
     ck_assert_int_eq(info.gpus_free, 0);
     ck_assert_int_eq(gang_alloc_free(worker[0], owner.id), GANG_OK);
-    gang_request_free(owner.q);
+    gang_request_free(owner.request);
 }
 END_TEST
 
@@ -164,8 +164,8 @@ START_TEST(decided_release_counts_though_it_is_not_written)
     gang_request *two = request(4, 3500, 0);
     gang_alloc_id id;
     stop_init(&holder.stop, GANG__STEP_WRITE, 1);
-    holder.q = request(1, 2000, 0);
-    ck_assert_int_eq(gang_alloc(worker[1], holder.q, &holder.id, NULL), GANG_OK);
+    holder.request = request(1, 2000, 0);
+    ck_assert_int_eq(gang_alloc(worker[1], holder.request, &holder.id, NULL), GANG_OK);
     pthread_create(&holder.thread, NULL, release, &holder);
     sem_wait(&holder.stop.there);
     ck_assert_int_eq(gang_alloc(worker[0], two, &id, NULL), GANG_OK);
@@ -174,7 +174,7 @@ START_TEST(decided_release_counts_though_it_is_not_written)
     ck_assert_int_eq(gang_cluster_check(cluster, NULL), GANG_OK);
     ck_assert_int_eq(gang_alloc_free(worker[0], id), GANG_OK);
     gang_request_free(two);
-    gang_request_free(holder.q);
+    gang_request_free(holder.request);
 }
 END_TEST
 
@@ -188,7 +188,7 @@ START_TEST(task_without_resources_does_not_land_on_a_removed_node)
 {
     struct act late;
     stop_init(&late.stop, GANG__STEP_BUILD, 1);
-    late.q = request(1, 0, 0);
+    late.request = request(1, 0, 0);
     pthread_create(&late.thread, NULL, allocate, &late);
     sem_wait(&late.stop.there);
     ck_assert_int_eq(gang_node_remove(worker[0], node[0]), GANG_OK);
@@ -196,7 +196,7 @@ START_TEST(task_without_resources_does_not_land_on_a_removed_node)
     pthread_join(late.thread, NULL);
     ck_assert_int_eq(gang_alloc_each(cluster, late.id, expect_node, &node[1]), GANG_OK);
     ck_assert_int_eq(gang_alloc_free(worker[0], late.id), GANG_OK);
-    gang_request_free(late.q);
+    gang_request_free(late.request);
 }
 END_TEST
 
@@ -215,7 +215,7 @@ START_TEST(nodes_are_added_while_a_reclaim_waits)
     pthread_t waiter;
     gang_node_id found;
     stop_init(&frozen.stop, GANG__STEP_AGREE, 1);
-    frozen.q = request(1, 1000, 0);
+    frozen.request = request(1, 1000, 0);
     pthread_create(&frozen.thread, NULL, allocate, &frozen);
     sem_wait(&frozen.stop.there);
     ck_assert_int_eq(gang_node_remove(worker[0], node[1]), GANG_OK);
@@ -233,7 +233,7 @@ START_TEST(nodes_are_added_while_a_reclaim_waits)
     pthread_join(frozen.thread, NULL);
     pthread_join(waiter, NULL);
     ck_assert_int_eq(gang_alloc_free(worker[0], frozen.id), GANG_OK);
-    gang_request_free(frozen.q);
+    gang_request_free(frozen.request);
 }
 END_TEST
 
@@ -278,14 +278,14 @@ static gang_request *request_two_counted(void)
     struct gang_amount one = {"k5", 1};
     struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
-    gang_request *q;
+    gang_request *request;
     g.count = g.min = 2;
     g.amounts = &one;
     g.amount_count = 1;
     spec.groups = &g;
     spec.group_count = 1;
-    ck_assert_int_eq(gang_request_new(cluster, &spec, &q, NULL), GANG_OK);
-    return q;
+    ck_assert_int_eq(gang_request_new(cluster, &spec, &request, NULL), GANG_OK);
+    return request;
 }
 
 START_TEST(late_write_does_not_reach_a_larger_node_in_the_same_slot)
@@ -302,7 +302,7 @@ START_TEST(late_write_does_not_reach_a_larger_node_in_the_same_slot)
     stop_init(&writer.stop, GANG__STEP_WRITE, 2);
     sem_init(&reclaimed, 0, 0);
 
-    owner.q = request_two_counted();
+    owner.request = request_two_counted();
     pthread_create(&owner.thread, NULL, allocate, &owner);
     sem_wait(&owner.stop.there); /* has claimed c */
     late.node = c;
@@ -336,7 +336,7 @@ START_TEST(late_write_does_not_reach_a_larger_node_in_the_same_slot)
     ck_assert_int_eq(writer.result, GANG_OK);
     pthread_join(reclaimer, NULL);
     ck_assert_int_eq(gang_cluster_check(cluster, NULL), GANG_OK);
-    gang_request_free(owner.q);
+    gang_request_free(owner.request);
 }
 END_TEST
 

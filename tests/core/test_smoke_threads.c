@@ -207,9 +207,9 @@ static void *act(void *user)
             } else if (a->live[i]) {
                 act_on_live(a, i, dice >> 3);
             } else {
-                gang_request *q = a->s->request[(dice >> 20) % a->s->requests];
+                gang_request *request = a->s->request[(dice >> 20) % a->s->requests];
                 struct gang_error error = GANG_ERROR_INIT;
-                gang_result r = gang_alloc(a->w, q, &a->live[i], dice >> 63 ? &error : NULL);
+                gang_result r = gang_alloc(a->w, request, &a->live[i], dice >> 63 ? &error : NULL);
                 ck_assert(r == GANG_OK || r == GANG_ENOFIT || r == GANG_ENEVER);
             }
         }

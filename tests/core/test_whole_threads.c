@@ -132,7 +132,7 @@ static gang_request *request(int writer, int64_t amount)
     struct gang_amount amounts[3] = {{node_kind, amount}, {seat_kind, 1}, {pool_kind, amount}};
     struct gang_group_spec group[2] = {GANG_GROUP_SPEC_INIT, GANG_GROUP_SPEC_INIT};
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
-    gang_request *q;
+    gang_request *request;
     snprintf(node_kind, sizeof(node_kind), "node%d", writer);
     snprintf(seat_kind, sizeof(seat_kind), "seat%d", writer);
     snprintf(pool_kind, sizeof(pool_kind), "pool%d", writer);
@@ -147,8 +147,8 @@ static gang_request *request(int writer, int64_t amount)
     spec.groups = group;
     spec.group_count = 2;
     spec.policy = GANG_POLICY_SPREAD;
-    test_must(gang_request_new(world.c, &spec, &q, NULL));
-    return q;
+    test_must(gang_request_new(world.c, &spec, &request, NULL));
+    return request;
 }
 
 static void world_open(void)

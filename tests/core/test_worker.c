@@ -91,13 +91,13 @@ START_TEST(allocations_stay_when_their_worker_is_returned)
     gang_node_id id = stage_add(&s, &box);
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_worker *w;
     gang_alloc_id held;
     MUST(gang_worker_new(s.c, &w));
-    MUST(gang_alloc(w, q, &held, NULL));
+    MUST(gang_alloc(w, request, &held, NULL));
     gang_worker_free(w);
-    gang_request_free(q);
+    gang_request_free(request);
     ck_assert_int_eq(stage_node(&s, id).cpu_free, 3000);
     MUST(gang_alloc_free(s.w, held)); /* any worker may */
     ck_assert_int_eq(stage_node(&s, id).cpu_free, 4000);
@@ -109,26 +109,26 @@ START_TEST(counters_count_commits_and_refusals)
     struct box box = {.name = "n1", .cpu = 4000};
     struct gang_group_spec g = group_of(3, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id, none;
     stage_add(&s, &box);
     struct gang_worker_stats before = stats_of(s.w);
     ck_assert_int_eq(before.refusals, 0);
-    MUST(gang_alloc(s.w, q, &id, NULL));
+    MUST(gang_alloc(s.w, request, &id, NULL));
     struct gang_worker_stats now = stats_of(s.w);
     ck_assert_int_eq(now.commits, before.commits + 1);
-    ck_assert_int_eq(gang_alloc(s.w, q, &none, NULL), GANG_ENOFIT);
+    ck_assert_int_eq(gang_alloc(s.w, request, &none, NULL), GANG_ENOFIT);
     now = stats_of(s.w);
     ck_assert_int_eq(now.commits, before.commits + 1);
     ck_assert_int_eq(now.refusals, 1);
-    ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), GANG_ENOFIT);
+    ck_assert_int_eq(gang_alloc_test(s.w, request, NULL), GANG_ENOFIT);
     ck_assert_int_eq(stats_of(s.w).refusals, 2);
     MUST(gang_alloc_free(s.w, id));
     now = stats_of(s.w);
     ck_assert_int_eq(now.commits, before.commits + 2);
     ck_assert_int_eq(now.conflicts, 0); /* no other thread is here */
     ck_assert_int_eq(now.helps, 0);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 

@@ -192,7 +192,7 @@ static inline gang_request *stress_request(struct stress *s, uint64_t *seed, int
     struct gang_error error = GANG_ERROR_INIT;
     static const char *const apps[] = {"db", "web", "", NULL}, *const spots[] = {NULL, "rack",
                                                                                  "zone"};
-    gang_request *q;
+    gang_request *request;
     spec.groups = group;
     spec.group_count = stress_one_of(seed, 2) ? 1 : 1 + (size_t)stress_one_of(seed, STRESS_GROUPS);
     for (size_t i = 0; i < spec.group_count; i++)
@@ -215,10 +215,10 @@ static inline gang_request *stress_request(struct stress *s, uint64_t *seed, int
     spec.affinity = rule_on;
     spec.affinity_count = stress_one_of(seed, 4) ? 0 : 1 + (size_t)stress_one_of(seed, 2);
     spec.exclusive = stress_one_of(seed, 8) == 0;
-    gang_result r = gang_request_new(s->c, &spec, &q, &error);
+    gang_result r = gang_request_new(s->c, &spec, &request, &error);
     ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
     *count = group[0].count;
-    return q;
+    return request;
 }
 
 static inline void stress_open(struct stress *s, uint64_t seed, bool manual_recycle)
@@ -269,8 +269,8 @@ static inline void stress_alloc(struct stress_actor *a, size_t at)
     struct gang_error error = GANG_ERROR_INIT;
     gang_alloc_id id;
     uint64_t dice = chance_of(&a->seed);
-    gang_request *q = a->s->request[dice % STRESS_REQUESTS];
-    gang_result r = gang_alloc(a->w, q, &id, dice >> 8 & 1 ? &error : NULL);
+    gang_request *request = a->s->request[dice % STRESS_REQUESTS];
+    gang_result r = gang_alloc(a->w, request, &id, dice >> 8 & 1 ? &error : NULL);
     test_assert(r == GANG_OK || r == GANG_ENOFIT || r == GANG_ENEVER);
     stress_count(a, r);
     a->refused += r != GANG_OK;

@@ -45,11 +45,11 @@ static struct outcome adopt(const struct gang_request_spec *spec,
                             const struct gang_placement *places, int64_t count)
 {
     struct outcome o = {.id = 1, .error = GANG_ERROR_INIT};
-    gang_request *q = stage_request(&s, spec);
-    o.result = gang_alloc_adopt(s.w, q, places, count, &o.id, &o.error);
+    gang_request *request = stage_request(&s, spec);
+    o.result = gang_alloc_adopt(s.w, request, places, count, &o.id, &o.error);
     ck_assert((o.result == GANG_OK) == (o.id != GANG_ID_NONE));
     ck_assert_int_eq(o.error.code, o.result);
-    gang_request_free(q);
+    gang_request_free(request);
     stage_check(&s);
     return o;
 }
@@ -284,17 +284,17 @@ START_TEST(missing_arguments_are_refused)
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
     struct gang_placement place = at(0, 0);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id = 1;
-    EXPECT_RESULT(gang_alloc_adopt(NULL, q, &place, 1, &id, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_alloc_adopt(NULL, request, &place, 1, &id, &error), GANG_EINVAL, &error);
     ck_assert_uint_eq(id, GANG_ID_NONE);
     ck_assert_int_eq(error.code, GANG_EINVAL);
     ck_assert_int_eq(gang_alloc_adopt(s.w, NULL, &place, 1, &id, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_alloc_adopt(s.w, q, NULL, 1, &id, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, 0, &id, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, -1, &id, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, 1, NULL, NULL), GANG_EINVAL);
-    gang_request_free(q);
+    ck_assert_int_eq(gang_alloc_adopt(s.w, request, NULL, 1, &id, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_alloc_adopt(s.w, request, &place, 0, &id, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_alloc_adopt(s.w, request, &place, -1, &id, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_alloc_adopt(s.w, request, &place, 1, NULL, NULL), GANG_EINVAL);
+    gang_request_free(request);
 }
 END_TEST
 

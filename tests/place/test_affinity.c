@@ -88,12 +88,12 @@ static gang_alloc_id put_on(const char *app, int at)
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, app, 1, NULL, 0);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     struct gang_placement place = GANG_PLACEMENT_INIT;
     gang_alloc_id id;
     place.node = node[at];
-    MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
-    gang_request_free(q);
+    MUST(gang_alloc_adopt(s.w, request, &place, 1, &id, NULL));
+    gang_request_free(request);
     stage_check(&s);
     return id;
 }
@@ -255,18 +255,18 @@ START_TEST(a_waiting_request_sees_matching_jobs_come_and_go)
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, NULL, 1, rules, 2);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id;
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENOFIT);
+        ck_assert_int_eq(gang_alloc(s.w, request, &id, NULL), GANG_ENOFIT);
     gang_alloc_id x = put_on("x", 1);
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENOFIT);
+    ck_assert_int_eq(gang_alloc(s.w, request, &id, NULL), GANG_ENOFIT);
     put_on("db", 0);
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENOFIT);
+    ck_assert_int_eq(gang_alloc(s.w, request, &id, NULL), GANG_ENOFIT);
     MUST(gang_alloc_free(s.w, x));
-    MUST(gang_alloc(s.w, q, &id, NULL));
+    MUST(gang_alloc(s.w, request, &id, NULL));
     MUST(gang_alloc_free(s.w, id));
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -300,9 +300,9 @@ START_TEST(a_missing_matching_job_is_a_temporary_refusal)
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, "web", 1, &near, 1);
-    gang_request *q = stage_request(&s, &spec);
-    MUST(gang_request_fits_ever(s.w, q, NULL));
-    gang_request_free(q);
+    gang_request *request = stage_request(&s, &spec);
+    MUST(gang_request_fits_ever(s.w, request, NULL));
+    gang_request_free(request);
     put_on("db", 0);
     put_on("db", 4);
     refuse_job("web", 1, &far, 1);
@@ -393,17 +393,17 @@ START_TEST(adopting_ignores_rules_but_counts)
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, "web", 2, &far, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     struct gang_placement place[2] = {GANG_PLACEMENT_INIT, GANG_PLACEMENT_INIT};
     gang_alloc_id id;
     put_on("db", 0);
     place[0].node = node[0];
     place[1].node = node[4];
-    MUST(gang_alloc_adopt(s.w, q, place, 2, &id, NULL));
+    MUST(gang_alloc_adopt(s.w, request, place, 2, &id, NULL));
     stage_check(&s);
     refuse_job("x", 1, NULL, 0); /* its rule keeps others out */
     MUST(gang_alloc_free(s.w, id));
-    gang_request_free(q);
+    gang_request_free(request);
     ck_assert_uint_eq(nodes_of(place_job("x", 1, NULL, 0)), 1u);
 }
 END_TEST
@@ -476,16 +476,16 @@ START_TEST(a_snapshot_is_judged_by_what_runs_now)
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, NULL, 9, &far, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_snapshot *snap;
     MUST(gang_snapshot_new(s.c, &snap));
     MUST(gang_snapshot_take(s.w, snap));
     gang_alloc_id db = put_on("db", 0);
-    ck_assert_int_eq(gang_snapshot_test(s.w, snap, q, NULL), GANG_ENOFIT);
+    ck_assert_int_eq(gang_snapshot_test(s.w, snap, request, NULL), GANG_ENOFIT);
     MUST(gang_alloc_free(s.w, db));
-    MUST(gang_snapshot_place(s.w, snap, q, NULL));
+    MUST(gang_snapshot_place(s.w, snap, request, NULL));
     gang_snapshot_free(snap);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -494,12 +494,12 @@ END_TEST
 static gang_result compile(struct gang_request_spec *spec, const char *path)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *q = (gang_request *)spec;
-    gang_result r = gang_request_new(s.c, spec, &q, &error);
-    ck_assert((r == GANG_OK) == (q != NULL));
+    gang_request *request = (gang_request *)spec;
+    gang_result r = gang_request_new(s.c, spec, &request, &error);
+    ck_assert((r == GANG_OK) == (request != NULL));
     if (r != GANG_OK)
         ck_assert_str_eq(error.path, path);
-    gang_request_free(q);
+    gang_request_free(request);
     return r;
 }
 
@@ -591,10 +591,10 @@ static struct outcome calls[2];
 
 static gang_result live(const struct gang_request_spec *spec, int from)
 {
-    gang_request *q = NULL;
-    gang_result r = gang_request_new(s.c, spec, &q, NULL);
+    gang_request *request = NULL;
+    gang_result r = gang_request_new(s.c, spec, &request, NULL);
     if (r == GANG_OK)
-        r = gang_alloc(s.w, q, &calls[from].id, NULL);
+        r = gang_alloc(s.w, request, &calls[from].id, NULL);
     if (r == GANG_OK) {
         r = gang_alloc_grow(s.w, calls[from].id, 0, 3, NULL, NULL);
         const int64_t some[] = {0, 2};
@@ -607,7 +607,7 @@ static gang_result live(const struct gang_request_spec *spec, int from)
             MUST(gang_alloc_free(s.w, calls[from].id));
         }
     }
-    gang_request_free(q);
+    gang_request_free(request);
     return r;
 }
 
@@ -658,29 +658,29 @@ static void come_between(enum gang__step step)
 {
     if (step != rival_step || in_rival || rival_result != 1)
         return;
-    gang_request *q;
+    gang_request *request;
     in_rival = true;
-    MUST(gang_request_new(s.c, rival, &q, NULL));
-    rival_result = gang_alloc(other, q, &rivals, NULL);
-    gang_request_free(q);
+    MUST(gang_request_new(s.c, rival, &request, NULL));
+    rival_result = gang_alloc(other, request, &rivals, NULL);
+    gang_request_free(request);
     in_rival = false;
 }
 
 static struct outcome place_beside(const struct gang_request_spec *spec,
                                    const struct gang_request_spec *with, enum gang__step step)
 {
-    gang_request *q = stage_request(&s, spec);
+    gang_request *request = stage_request(&s, spec);
     struct outcome o = {.error = GANG_ERROR_INIT};
     MUST(gang_worker_new(s.c, &other));
     rival = with;
     rival_step = step;
     rival_result = 1;
     atomic_store(&gang__hook_now, come_between);
-    o.result = gang_alloc(s.w, q, &o.id, &o.error);
+    o.result = gang_alloc(s.w, request, &o.id, &o.error);
     atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
     ck_assert_int_le(rival_result, 0);
     gang_worker_free(other);
-    gang_request_free(q);
+    gang_request_free(request);
     stage_check(&s);
     return o;
 }

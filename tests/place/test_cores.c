@@ -203,9 +203,9 @@ START_TEST(there_may_be_1024_cores)
     static bool owned[CORES];
     gang_node_id node = add_box(1000 * CORES, CORES, 4, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     for (int i = 0; i < CORES; i++) {
-        MUST(gang_alloc(s.w, q, &id[i], NULL));
+        MUST(gang_alloc(s.w, request, &id[i], NULL));
         struct gang_task t = stage_only_task(&s, id[i]);
         int core = 0;
         while (!has_core(&t, core))
@@ -218,7 +218,7 @@ START_TEST(there_may_be_1024_cores)
     ck_assert_int_eq(stage_node(&s, node).cpu_free, 0);
     for (int i = 0; i < CORES; i++)
         MUST(gang_alloc_free(s.w, id[i]));
-    gang_request_free(q);
+    gang_request_free(request);
     g.cpu_milli = 1000 * CORES;
     struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_int_eq(t.core_count, CORES);

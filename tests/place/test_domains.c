@@ -179,9 +179,9 @@ START_TEST(the_gpus_of_a_gang_lie_on_one_island)
     g.gpu_milli = 0;
     struct gang_request_spec spec = request_of(&g, 1);
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *q;
-    EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error, "groups[0].same",
-                 NULL);
+    gang_request *request;
+    EXPECT_ERROR(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error,
+                 "groups[0].same", NULL);
 }
 END_TEST
 
@@ -511,20 +511,21 @@ START_TEST(a_job_with_a_group_without_gpus_has_no_island)
     struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *q;
+    gang_request *request;
     spec.prefer = "island";
-    EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error, "prefer", NULL);
+    EXPECT_ERROR(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error, "prefer",
+                 NULL);
     spec.prefer = NULL;
     spec.group_sets = &set;
     spec.group_set_count = 1;
     set.same = "pcie";
     g[1].group_set = 0;
-    EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error,
+    EXPECT_ERROR(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error,
                  "group_sets[0].same", NULL);
     g[0].group_set = 0;
     g[1].group_set = -1;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_OK, &error);
-    gang_request_free(q);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_OK, &error);
+    gang_request_free(request);
 }
 END_TEST
 

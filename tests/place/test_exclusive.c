@@ -308,18 +308,18 @@ START_TEST(adopting_takes_the_rest_too)
 {
     struct gang_group_spec g;
     struct gang_request_spec spec = alone_of(&g, 4, 1000);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     struct gang_placement place[2] = {GANG_PLACEMENT_INIT, GANG_PLACEMENT_INIT};
     gang_alloc_id id, other = one_task(2000);
     place[0].node = node[0]; /* the node is in use: the request gets the rest */
     place[1].node = node[1];
-    MUST(gang_alloc_adopt(s.w, q, place, 2, &id, NULL));
+    MUST(gang_alloc_adopt(s.w, request, place, 2, &id, NULL));
     stage_check(&s);
     ck_assert(is_full(0) && is_full(1));
     MUST(gang_alloc_free(s.w, other));
     MUST(gang_alloc_free(s.w, id));
     ck_assert(is_empty(0) && is_empty(1));
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -327,20 +327,20 @@ START_TEST(on_a_snapshot)
 {
     struct gang_group_spec g;
     struct gang_request_spec spec = alone_of(&g, 16, 1000);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id = alone(1, 1, 1000);
     gang_snapshot *snap;
     MUST(gang_snapshot_new(s.c, &snap));
     MUST(gang_snapshot_take(s.w, snap));
-    MUST(gang_snapshot_place(s.w, snap, q, NULL));
-    ck_assert_int_eq(gang_snapshot_place(s.w, snap, q, NULL), GANG_ENOFIT);
+    MUST(gang_snapshot_place(s.w, snap, request, NULL));
+    ck_assert_int_eq(gang_snapshot_place(s.w, snap, request, NULL), GANG_ENOFIT);
     MUST(gang_snapshot_release(snap, id)); /* the whole node */
     struct gang_group_spec small = group_of(8, 1000, 0);
     struct gang_request_spec more = request_of(&small, 1);
     gang_request *p = stage_request(&s, &more);
     MUST(gang_snapshot_place(s.w, snap, p, NULL));
     gang_snapshot_free(snap);
-    gang_request_free(q);
+    gang_request_free(request);
     gang_request_free(p);
 }
 END_TEST
@@ -349,14 +349,14 @@ START_TEST(a_dry_run_takes_nothing)
 {
     struct gang_group_spec g;
     struct gang_request_spec spec = alone_of(&g, 9, 1000);
-    gang_request *q = stage_request(&s, &spec);
-    MUST(gang_alloc_test(s.w, q, NULL));
+    gang_request *request = stage_request(&s, &spec);
+    MUST(gang_alloc_test(s.w, request, NULL));
     ck_assert(is_empty(0) && is_empty(1));
     for (int i = 0; i < 3; i++)
         one_task(7500);
-    ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), GANG_ENOFIT);
-    MUST(gang_request_fits_ever(s.w, q, NULL));
-    gang_request_free(q);
+    ck_assert_int_eq(gang_alloc_test(s.w, request, NULL), GANG_ENOFIT);
+    MUST(gang_request_fits_ever(s.w, request, NULL));
+    gang_request_free(request);
 }
 END_TEST
 
@@ -432,20 +432,21 @@ START_TEST(the_member_is_checked)
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_group_spec g;
     struct gang_request_spec spec = alone_of(&g, 1, 1000);
-    gang_request *q;
+    gang_request *request;
     spec.exclusive = 2;
-    EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error, "exclusive", NULL);
+    EXPECT_ERROR(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error, "exclusive",
+                 NULL);
 }
 END_TEST
 
 static gang_result live(const struct gang_request_spec *spec, gang_alloc_id *id)
 {
-    gang_request *q = NULL;
+    gang_request *request = NULL;
     int64_t granted = 0;
-    gang_result r = gang_request_new(s.c, spec, &q, NULL);
+    gang_result r = gang_request_new(s.c, spec, &request, NULL);
     if (r == GANG_OK)
-        r = gang_alloc(s.w, q, id, NULL);
-    gang_request_free(q);
+        r = gang_alloc(s.w, request, id, NULL);
+    gang_request_free(request);
     if (r == GANG_OK) {
         const int64_t some[] = {0, 2};
         r = gang_alloc_grow(s.w, *id, 0, 9, &granted, NULL);

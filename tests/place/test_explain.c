@@ -72,13 +72,13 @@ static int32_t keep(const struct gang_explanation *e, void *user)
 }
 
 /* Is the error of a refusal the summary of the explanation? */
-static void compare_with_error(gang_request *q)
+static void compare_with_error(gang_request *request)
 {
     struct gang_error error = GANG_ERROR_INIT;
     const struct part *whole = &part[parts - 1];
-    gang_result r = gang_alloc_test(s.w, q, &error);
+    gang_result r = gang_alloc_test(s.w, request, &error);
     ck_assert_int_eq(r, whole->e.answer);
-    gang_result ever = gang_request_fits_ever(s.w, q, NULL);
+    gang_result ever = gang_request_fits_ever(s.w, request, NULL);
     if (r ==
         /* of several groups the search on the empty cluster may miss what this one found */
         GANG_OK)
@@ -103,15 +103,15 @@ static void compare_with_error(gang_request *q)
 
 static const struct part *explain(const struct gang_request_spec *spec, gang_result answer)
 {
-    gang_request *q = stage_request(&s, spec);
+    gang_request *request = stage_request(&s, spec);
     parts = 0;
-    MUST(gang_request_explain(s.w, q, keep, NULL));
+    MUST(gang_request_explain(s.w, request, keep, NULL));
     ck_assert_uint_eq(parts, spec->group_count + spec->group_set_count + 1);
     for (size_t i = 0; i < parts; i++)
         ck_assert_msg(part[i].e.answer == answer, "%s: %s", gang_result_name(part[i].e.answer),
                       part[i].text);
-    compare_with_error(q);
-    gang_request_free(q);
+    compare_with_error(request);
+    gang_request_free(request);
     return part;
 }
 
@@ -445,20 +445,20 @@ START_TEST(the_host_that_scores)
     spec.policy = GANG_POLICY_HOST;
     spec.score = refuse_to_score;
     spec.score_user = &result;
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     parts = 0;
-    ck_assert_int_eq(gang_request_explain(s.w, q, keep, NULL), 7);
+    ck_assert_int_eq(gang_request_explain(s.w, request, keep, NULL), 7);
     ck_assert_uint_eq(parts, 0);
     result = GANG_ENOFIT; /* the host's, not an answer */
-    ck_assert_int_eq(gang_request_explain(s.w, q, keep, NULL), GANG_ENOFIT);
+    ck_assert_int_eq(gang_request_explain(s.w, request, keep, NULL), GANG_ENOFIT);
     ck_assert_uint_eq(parts, 0);
     result = 0;
-    MUST(gang_request_explain(s.w, q, keep, NULL));
+    MUST(gang_request_explain(s.w, request, keep, NULL));
     ck_assert_int_eq(part[1].e.answer, GANG_ENOFIT);
     EXPECT_PART(part[0], GANG_OK);
     ck_assert_int_eq(part[1].e.constraint, GANG_CONSTRAINT_NONE);
     ck_assert_ptr_nonnull(strstr(part[1].text, "the host's scores"));
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -862,35 +862,37 @@ START_TEST(wrong_arguments_are_refused)
 {
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_snapshot *snap;
     struct stage other;
     int32_t calls = 0;
     add("n1", "r1");
     MUST(gang_snapshot_new(s.c, &snap));
     stage_open(&other, NULL, 0);
-    ck_assert_int_eq(gang_request_explain(NULL, q, keep, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_explain(NULL, request, keep, NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_request_explain(s.w, NULL, keep, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_request_explain(s.w, q, NULL, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_request_explain(other.w, q, keep, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_request_write_explanation(NULL, q, write_nothing, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_explain(s.w, request, NULL, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_explain(other.w, request, keep, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_write_explanation(NULL, request, write_nothing, NULL),
+                     GANG_EINVAL);
     ck_assert_int_eq(gang_request_write_explanation(s.w, NULL, write_nothing, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_request_write_explanation(s.w, q, NULL, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_request_write_explanation(other.w, q, write_nothing, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_request_write_explanation(s.w, q, write_nothing, NULL), GANG_EIO);
-    ck_assert_int_eq(gang_snapshot_explain(s.w, snap, q, keep, NULL),
+    ck_assert_int_eq(gang_request_write_explanation(s.w, request, NULL, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_write_explanation(other.w, request, write_nothing, NULL),
+                     GANG_EINVAL);
+    ck_assert_int_eq(gang_request_write_explanation(s.w, request, write_nothing, NULL), GANG_EIO);
+    ck_assert_int_eq(gang_snapshot_explain(s.w, snap, request, keep, NULL),
                      GANG_EINVAL); /* never taken */
     MUST(gang_snapshot_take(s.w, snap));
-    ck_assert_int_eq(gang_snapshot_explain(NULL, snap, q, keep, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_snapshot_explain(s.w, NULL, q, keep, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_snapshot_explain(NULL, snap, request, keep, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_snapshot_explain(s.w, NULL, request, keep, NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_snapshot_explain(s.w, snap, NULL, keep, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_snapshot_explain(s.w, snap, q, NULL, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_snapshot_explain(other.w, snap, q, keep, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_request_explain(s.w, q, stop, &calls), 1);
-    ck_assert_int_eq(gang_snapshot_explain(s.w, snap, q, stop, &calls), 2);
+    ck_assert_int_eq(gang_snapshot_explain(s.w, snap, request, NULL, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_snapshot_explain(other.w, snap, request, keep, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_explain(s.w, request, stop, &calls), 1);
+    ck_assert_int_eq(gang_snapshot_explain(s.w, snap, request, stop, &calls), 2);
     ck_assert_int_eq(calls, 2);
     gang_snapshot_free(snap);
-    gang_request_free(q);
+    gang_request_free(request);
     stage_close(&other);
 }
 END_TEST
@@ -919,7 +921,7 @@ START_TEST(a_snapshot_is_explained)
     stage_alloc_group(&s, &all);
     MUST(gang_snapshot_new(s.c, &snap));
     MUST(gang_snapshot_take(s.w, snap));
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     explain(&spec, GANG_ENOFIT);
     struct part live[2] = {part[0], part[1]};
     add("n4", "r1");
@@ -927,7 +929,7 @@ START_TEST(a_snapshot_is_explained)
     explain(&spec, GANG_OK);
     for (int i = 0; i < 2; i++) {
         parts = 0;
-        MUST(gang_snapshot_explain(s.w, snap, q, keep, NULL));
+        MUST(gang_snapshot_explain(s.w, snap, request, keep, NULL));
         ck_assert_uint_eq(parts, 2);
         for (size_t k = 0; k < 2; k++) {
             ck_assert_int_eq(part[k].e.answer, GANG_ENOFIT);
@@ -938,7 +940,7 @@ START_TEST(a_snapshot_is_explained)
         }
     }
     gang_snapshot_free(snap);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -963,10 +965,10 @@ START_TEST(as_json)
     g[1].group_set = 0;
     spec.group_sets = &set;
     spec.group_set_count = 1;
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     text[0] = '\0';
-    MUST(gang_request_write_explanation(s.w, q, collect, text));
-    gang_request_free(q);
+    MUST(gang_request_write_explanation(s.w, request, collect, text));
+    gang_request_free(request);
     ck_assert_ptr_null(strchr(text, '\n'));
     json_t *root = json_loads(text, 0, NULL);
     ck_assert_ptr_nonnull(root);
@@ -1173,9 +1175,9 @@ START_TEST(explanations_are_consistent)
     for (int i = 0; i < 60; i++) {
         struct random_spec r;
         random_request(&r, 1 + below(3));
-        gang_request *q = stage_request(&s, &r.spec);
-        gang_result answer = gang_alloc_test(s.w, q, NULL);
-        gang_request_free(q);
+        gang_request *request = stage_request(&s, &r.spec);
+        gang_result answer = gang_alloc_test(s.w, request, NULL);
+        gang_request_free(request);
         const struct part *p = explain(&r.spec, answer);
         bool failing = false;
         for (size_t k = 0; k < r.spec.group_count; k++) {
@@ -1217,17 +1219,17 @@ START_TEST(alone_means_alone)
         r.spec.group_set_count = 0;
         r.g[0].group_set = r.g[1].group_set = -1;
         r.spec.same = NULL;
-        gang_request *q = stage_request(&s, &r.spec);
+        gang_request *request = stage_request(&s, &r.spec);
         parts = 0;
-        MUST(gang_request_explain(s.w, q, keep, NULL));
-        gang_request_free(q);
+        MUST(gang_request_explain(s.w, request, keep, NULL));
+        gang_request_free(request);
         for (size_t k = 0; k < 2; k++) {
             struct gang_request_spec one = request_of(&r.g[k], 1);
-            q = stage_request(&s, &one);
-            gang_result alone = gang_alloc_test(s.w, q, NULL);
+            request = stage_request(&s, &one);
+            gang_result alone = gang_alloc_test(s.w, request, NULL);
             ck_assert_msg(alone == part[k].e.result, "%s, but %s", part[k].text,
                           gang_result_name(alone));
-            gang_request_free(q);
+            gang_request_free(request);
         }
     }
 }
@@ -1270,9 +1272,10 @@ static bool fits_without(struct gang_group_spec g, int lift, bool ever)
     for (int i = 0; i < NODES && lift == LIFT_STATE; i++)
         MUST(gang_node_set_state(s.w, node[i], GANG_NODE_UP));
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
-    gang_result r = ever ? gang_request_fits_ever(s.w, q, NULL) : gang_alloc_test(s.w, q, NULL);
-    gang_request_free(q);
+    gang_request *request = stage_request(&s, &spec);
+    gang_result r =
+        ever ? gang_request_fits_ever(s.w, request, NULL) : gang_alloc_test(s.w, request, NULL);
+    gang_request_free(request);
     for (int i = 0; i < NODES && lift == LIFT_STATE; i++)
         MUST(gang_node_set_state(s.w, node[i], state[i]));
     return r == GANG_OK;
@@ -1309,9 +1312,9 @@ START_TEST(the_given_reason_is_the_only_obstacle)
         r.g[0].cpu_milli = r.g[0].cpu_milli ? 1 : 0;
         r.g[0].gpu_milli = r.g[0].gpu_milli ? 1 : 0;
         struct outcome o = {.error = GANG_ERROR_INIT};
-        gang_request *q = stage_request(&s, &r.spec);
-        o.result = gang_alloc_test(s.w, q, &o.error);
-        gang_request_free(q);
+        gang_request *request = stage_request(&s, &r.spec);
+        o.result = gang_alloc_test(s.w, request, &o.error);
+        gang_request_free(request);
         int in_the_way = 0, which = -1;
         for (int lift = 0; lift < LIFTS && o.result != GANG_OK; lift++) {
             if (fits_without(r.g[0], lift, o.result == GANG_ENEVER)) {

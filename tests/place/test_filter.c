@@ -127,12 +127,12 @@ START_TEST(a_label_expression_chooses_the_nodes)
     char text[] = "os";
     g.where = text;
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id;
     memset(text, '(', sizeof(text) - 1);
-    MUST(gang_alloc(s.w, q, &id, NULL));
+    MUST(gang_alloc(s.w, request, &id, NULL));
     ck_assert_uint_eq(stage_tasks_on(&s, id, node[1]) + stage_tasks_on(&s, id, node[2]), 1);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 

@@ -318,16 +318,16 @@ START_TEST(a_dry_run_answers_and_takes_nothing)
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_group_spec g = group_of(4, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     add_nodes(2, 3000, GIB, 0);
-    MUST(gang_alloc_test(s.w, q, NULL));
+    MUST(gang_alloc_test(s.w, request, NULL));
     ck_assert_int_eq(cpu_free(), 6000);
     ck_assert_uint_eq(gang_alloc_next(s.c, GANG_ID_NONE), GANG_ID_NONE);
     stage_alloc(&s, &spec);
-    EXPECT_RESULT(gang_alloc_test(s.w, q, &error), GANG_ENOFIT, &error);
+    EXPECT_RESULT(gang_alloc_test(s.w, request, &error), GANG_ENOFIT, &error);
     MUST(gang_node_remove(s.w, node[0]));
-    EXPECT_RESULT(gang_alloc_test(s.w, q, &error), GANG_ENEVER, &error);
-    gang_request_free(q);
+    EXPECT_RESULT(gang_alloc_test(s.w, request, &error), GANG_ENEVER, &error);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -336,18 +336,19 @@ START_TEST(a_permanent_refusal_depends_on_the_nodes_alone)
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_group_spec g = group_of(4, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
-    EXPECT_RESULT(gang_request_fits_ever(s.w, q, &error), GANG_ENEVER, &error); /* no node at all */
+    gang_request *request = stage_request(&s, &spec);
+    EXPECT_RESULT(gang_request_fits_ever(s.w, request, &error), GANG_ENEVER,
+                  &error); /* no node at all */
     ck_assert_int_eq(error.code, GANG_ENEVER);
     add_nodes(2, 2000, GIB, 0);
-    EXPECT_RESULT(gang_request_fits_ever(s.w, q, &error), GANG_OK, &error);
+    EXPECT_RESULT(gang_request_fits_ever(s.w, request, &error), GANG_OK, &error);
     stage_alloc(&s, &spec); /* all is taken */
-    MUST(gang_request_fits_ever(s.w, q, NULL));
+    MUST(gang_request_fits_ever(s.w, request, NULL));
     MUST(gang_node_set_state(s.w, node[0], GANG_NODE_DOWN));
-    MUST(gang_request_fits_ever(s.w, q, NULL));
+    MUST(gang_request_fits_ever(s.w, request, NULL));
     MUST(gang_node_set_state(s.w, node[1], GANG_NODE_DRAINING));
-    MUST(gang_request_fits_ever(s.w, q, NULL));
-    gang_request_free(q);
+    MUST(gang_request_fits_ever(s.w, request, NULL));
+    gang_request_free(request);
 }
 END_TEST
 
@@ -365,17 +366,17 @@ START_TEST(a_gang_that_fits_the_empty_cluster_is_refused_for_now_only)
     g[0].memory_bytes = GIB;
     g[1].memory_bytes = 8 * GIB;
     for (spec.policy = 0; spec.policy < 3; spec.policy++) {
-        gang_request *q = stage_request(&s, &spec);
+        gang_request *request = stage_request(&s, &spec);
         gang_alloc_id id;
         if (_i == 0) { /* asked first */
-            MUST(gang_request_fits_ever(s.w, q, NULL));
-            MUST(gang_alloc(s.w, q, &id, NULL));
+            MUST(gang_request_fits_ever(s.w, request, NULL));
+            MUST(gang_alloc(s.w, request, &id, NULL));
         } else { /* placed first */
-            MUST(gang_alloc(s.w, q, &id, NULL));
-            MUST(gang_request_fits_ever(s.w, q, NULL));
+            MUST(gang_alloc(s.w, request, &id, NULL));
+            MUST(gang_request_fits_ever(s.w, request, NULL));
         }
         MUST(gang_alloc_free(s.w, id));
-        gang_request_free(q);
+        gang_request_free(request);
         gang_alloc_id other = stage_alloc_group(&s, &most); /* in the way */
         EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENOFIT);
         MUST(gang_alloc_free(s.w, other));
@@ -387,22 +388,22 @@ START_TEST(a_permanent_refusal_ends_when_a_node_is_added)
 {
     struct gang_group_spec g = group_of(3, 2000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id;
     add_nodes(2, 2000, GIB, 0);
     for (int i = 0; i < 3; i++) { /* the second answer is remembered */
-        ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENEVER);
-        ck_assert_int_eq(gang_request_fits_ever(s.w, q, NULL), GANG_ENEVER);
+        ck_assert_int_eq(gang_alloc(s.w, request, &id, NULL), GANG_ENEVER);
+        ck_assert_int_eq(gang_request_fits_ever(s.w, request, NULL), GANG_ENEVER);
     }
     struct box box = {.name = "more", .cpu = 2000, .state = GANG_NODE_DOWN};
     gang_node_id more = stage_add(&s, &box);
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENOFIT);
+    ck_assert_int_eq(gang_alloc(s.w, request, &id, NULL), GANG_ENOFIT);
     MUST(gang_node_set_state(s.w, more, GANG_NODE_UP));
-    MUST(gang_alloc(s.w, q, &id, NULL));
+    MUST(gang_alloc(s.w, request, &id, NULL));
     MUST(gang_alloc_free(s.w, id));
     MUST(gang_node_remove(s.w, more));
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENEVER);
-    gang_request_free(q);
+    ck_assert_int_eq(gang_alloc(s.w, request, &id, NULL), GANG_ENEVER);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -411,17 +412,17 @@ START_TEST(a_removed_node_does_not_count_while_it_is_held)
 {
     struct gang_group_spec g = group_of(1, 2000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id held, id;
     add_nodes(1, 2000, GIB, 0);
-    MUST(gang_alloc(s.w, q, &held, NULL));
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENOFIT);
+    MUST(gang_alloc(s.w, request, &held, NULL));
+    ck_assert_int_eq(gang_alloc(s.w, request, &id, NULL), GANG_ENOFIT);
     MUST(gang_node_remove(s.w, node[0]));
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENEVER);
-    ck_assert_int_eq(gang_request_fits_ever(s.w, q, NULL), GANG_ENEVER);
+    ck_assert_int_eq(gang_alloc(s.w, request, &id, NULL), GANG_ENEVER);
+    ck_assert_int_eq(gang_request_fits_ever(s.w, request, NULL), GANG_ENEVER);
     MUST(gang_alloc_free(s.w, held));
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENEVER);
-    gang_request_free(q);
+    ck_assert_int_eq(gang_alloc(s.w, request, &id, NULL), GANG_ENEVER);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -492,20 +493,20 @@ START_TEST(missing_arguments_are_refused)
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_group_spec g = group_of(1, 0, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id = 1;
-    EXPECT_RESULT(gang_alloc(NULL, q, &id, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_alloc(NULL, request, &id, &error), GANG_EINVAL, &error);
     ck_assert_uint_eq(id, GANG_ID_NONE);
     id = 1;
     ck_assert_int_eq(gang_alloc(s.w, NULL, &id, NULL), GANG_EINVAL);
     ck_assert_uint_eq(id, GANG_ID_NONE);
-    ck_assert_int_eq(gang_alloc(s.w, q, NULL, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_alloc_test(NULL, q, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_alloc(s.w, request, NULL, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_alloc_test(NULL, request, NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_alloc_test(s.w, NULL, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_request_fits_ever(NULL, q, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_fits_ever(NULL, request, NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_request_fits_ever(s.w, NULL, NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_alloc_free(NULL, 1), GANG_EINVAL);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -542,10 +543,10 @@ START_TEST(walking_meets_each_allocation_once)
     static bool met[COUNT];
     struct gang_group_spec g = group_of(1, 1, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     add_nodes(1, 4000, GIB, 0);
     for (int i = 0; i < COUNT; i++)
-        MUST(gang_alloc(s.w, q, &id[i], NULL));
+        MUST(gang_alloc(s.w, request, &id[i], NULL));
     for (int i = 0; i < COUNT; i += 3)
         MUST(gang_alloc_free(s.w, id[i]));
     int count = 0;
@@ -561,7 +562,7 @@ START_TEST(walking_meets_each_allocation_once)
     }
     ck_assert_int_eq(count, COUNT - COUNT / 3);
     ck_assert_uint_eq(gang_alloc_next(s.c, UINT64_MAX), GANG_ID_NONE);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -572,14 +573,14 @@ START_TEST(records_pass_from_worker_to_worker)
     static gang_alloc_id id[COUNT];
     struct gang_group_spec g = group_of(1, 1, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_worker *other;
     add_nodes(1, 4000, GIB, 0);
     MUST(gang_worker_new(s.c, &other));
     long live = 0;
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < COUNT; i++)
-            MUST(gang_alloc(s.w, q, &id[i], NULL));
+            MUST(gang_alloc(s.w, request, &id[i], NULL));
         for (int i = 0; i < COUNT; i++)
             MUST(gang_alloc_free(other, id[i]));
         ck_assert_uint_eq(gang_alloc_next(s.c, GANG_ID_NONE), GANG_ID_NONE);
@@ -588,7 +589,7 @@ START_TEST(records_pass_from_worker_to_worker)
         live = s.mem.live;
     }
     ck_assert_int_eq(stage_node(&s, node[0]).cpu_free, 4000);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -629,11 +630,11 @@ START_TEST(reserving_checks_its_range)
 END_TEST
 
 /* Allocator calls of one gang of 512 tasks on 8 nodes, and of giving it back. */
-static long calls_of_a_gang(gang_request *q)
+static long calls_of_a_gang(gang_request *request)
 {
     gang_alloc_id id;
     long calls = s.mem.calls;
-    MUST(gang_alloc(s.w, q, &id, NULL));
+    MUST(gang_alloc(s.w, request, &id, NULL));
     MUST(gang_alloc_free(s.w, id));
     return s.mem.calls - calls;
 }
@@ -642,12 +643,12 @@ START_TEST(a_worker_allocates_nothing_for_a_gang_it_had_before)
 {
     struct gang_group_spec g = group_of(512, 10, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     add_nodes(8, 640, GIB, 0);
-    calls_of_a_gang(q);
-    ck_assert_int_eq(calls_of_a_gang(q), 0);
-    ck_assert_int_eq(calls_of_a_gang(q), 0);
-    gang_request_free(q);
+    calls_of_a_gang(request);
+    ck_assert_int_eq(calls_of_a_gang(request), 0);
+    ck_assert_int_eq(calls_of_a_gang(request), 0);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -655,15 +656,15 @@ START_TEST(reserved_memory_leaves_only_the_records_to_allocate)
 {
     struct gang_group_spec g = group_of(512, 10, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     add_nodes(8, 640, GIB, 0);
     MUST(gang_worker_preallocate(s.w, 512));
     g.count = g.min = 1;
     gang_alloc_id id = stage_alloc_group(&s, &g); /* the table of allocations is there */
     MUST(gang_alloc_free(s.w, id));
-    ck_assert_int_le(calls_of_a_gang(q), 1); /* what the allocation itself holds */
-    ck_assert_int_eq(calls_of_a_gang(q), 0);
-    gang_request_free(q);
+    ck_assert_int_le(calls_of_a_gang(request), 1); /* what the allocation itself holds */
+    ck_assert_int_eq(calls_of_a_gang(request), 0);
+    gang_request_free(request);
 }
 END_TEST
 

@@ -212,14 +212,14 @@ START_TEST(all_may_be_left_out)
     EXPECT_OUTCOME(o, GANG_ENOFIT); /* not for ever: it may think better of it */
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_NONE);
     ck_assert_ptr_nonnull(strstr(o.error.text, "score"));
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     int calls = script.calls;
-    ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), GANG_ENOFIT);
+    ck_assert_int_eq(gang_alloc_test(s.w, request, NULL), GANG_ENOFIT);
     ck_assert_int_gt(script.calls, calls);
     calls = script.calls;
-    MUST(gang_request_fits_ever(s.w, q, NULL)); /* is not asked */
+    MUST(gang_request_fits_ever(s.w, request, NULL)); /* is not asked */
     ck_assert_int_eq(script.calls, calls);
-    gang_request_free(q);
+    gang_request_free(request);
     g.cpu_milli = 17000;
     EXPECT_OUTCOME(stage_try(&s, &spec), GANG_ENEVER);
     ck_assert_int_eq(script.calls, calls); /* there was no candidate */
@@ -242,10 +242,10 @@ START_TEST(a_failed_score_function_fails_the_call)
         EXPECT_ERROR(o.result, results[i], &o.error, "score", NULL);
         ck_assert_int_eq(script.calls, _i + 1); /* and it is not called again */
         ck_assert_int_eq(stage_node(&s, node[0]).cpu_free, 16000);
-        gang_request *q = stage_request(&s, &spec);
+        gang_request *request = stage_request(&s, &spec);
         script.calls = 0;
-        ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), results[i]);
-        gang_request_free(q);
+        ck_assert_int_eq(gang_alloc_test(s.w, request, NULL), results[i]);
+        gang_request_free(request);
     }
     script.calls = 10;
     gang_alloc_id id = stage_alloc(&s, &spec); /* later nothing of it is left */
@@ -270,14 +270,15 @@ START_TEST(growth_and_snapshots_end_likewise)
     ck_assert_uint_eq(stage_tasks(&s, id)->count, 1);
     MUST(gang_alloc_grow(s.w, id, 0, 2, &granted, NULL));
     gang_snapshot *snapshot;
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     MUST(gang_snapshot_new(s.c, &snapshot));
     MUST(gang_snapshot_take(s.w, snapshot));
     script.calls = 1;
-    EXPECT_ERROR(gang_snapshot_test(s.w, snapshot, q, &error), GANG_ENOFIT, &error, "score", NULL);
+    EXPECT_ERROR(gang_snapshot_test(s.w, snapshot, request, &error), GANG_ENOFIT, &error, "score",
+                 NULL);
     script.calls = 10;
-    MUST(gang_snapshot_place(s.w, snapshot, q, NULL));
-    gang_request_free(q);
+    MUST(gang_snapshot_place(s.w, snapshot, request, NULL));
+    gang_request_free(request);
     gang_snapshot_free(snapshot);
 }
 END_TEST
@@ -347,9 +348,9 @@ static void take_the_best(void)
     struct gang_request_spec spec = request_of(&g, 1);
     if (taken)
         return;
-    gang_request *q = stage_request(&s, &spec);
-    MUST(gang_alloc(other, q, &taken, NULL));
-    gang_request_free(q);
+    gang_request *request = stage_request(&s, &spec);
+    MUST(gang_alloc(other, request, &taken, NULL));
+    gang_request_free(request);
 }
 
 START_TEST(the_score_function_is_called_again_after_a_conflict)
@@ -415,12 +416,13 @@ START_TEST(the_function_and_its_policy_go_together)
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
     struct gang_error error = GANG_ERROR_INIT;
     gang_cluster *c;
-    gang_request *q;
+    gang_request *request;
     spec.policy = GANG_POLICY_PACK;
-    EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error, "score", NULL);
+    EXPECT_ERROR(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error, "score",
+                 NULL);
     spec.policy = GANG_POLICY_HOST;
     spec.score = NULL;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error);
     opts.policy = GANG_POLICY_HOST;
     EXPECT_RESULT(gang_cluster_new(&opts, &c, &error), GANG_EINVAL, &error);
 }

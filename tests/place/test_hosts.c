@@ -132,7 +132,7 @@ START_TEST(adopted_tasks_keep_the_order_they_are_named_in)
 {
     struct gang_group_spec g = group_of(5, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     const int on[] = {7, 0, 0, 4, 7};
     struct gang_placement place[5];
     gang_alloc_id id;
@@ -140,8 +140,8 @@ START_TEST(adopted_tasks_keep_the_order_they_are_named_in)
         place[i] = (struct gang_placement)GANG_PLACEMENT_INIT;
         place[i].node = node[on[i]];
     }
-    MUST(gang_alloc_adopt(s.w, q, place, 5, &id, NULL));
-    gang_request_free(q);
+    MUST(gang_alloc_adopt(s.w, request, place, 5, &id, NULL));
+    gang_request_free(request);
     ck_assert_str_eq(hosts(id, -1, GANG_HOSTS_HOROVOD), "n7:1,n0:2,n4:1,n7:1");
     ck_assert_str_eq(hosts(id, -1, GANG_HOSTS_MPI),
                      "n7 slots=1\nn0 slots=2\nn4 slots=1\nn7 slots=1\n");
@@ -198,15 +198,15 @@ START_TEST(a_rank_file_binds_to_cores)
     struct gang_request_spec spec = request_of(g, 2);
     struct gang_placement place[4];
     const int on[] = {0, 4, 1, 5};
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id;
     for (int i = 0; i < 4; i++) {
         place[i] = (struct gang_placement)GANG_PLACEMENT_INIT;
         place[i].node = node[on[i]];
         place[i].group = i / 2;
     }
-    MUST(gang_alloc_adopt(s.w, q, place, 4, &id, NULL));
-    gang_request_free(q);
+    MUST(gang_alloc_adopt(s.w, request, place, 4, &id, NULL));
+    gang_request_free(request);
     ck_assert_str_eq(hosts(id, -1, GANG_HOSTS_RANKFILE), "rank 0=n0 slot=0-1\n"
                                                          "rank 1=n4 slot=0-3\n"
                                                          "rank 2=n1 slot=0-3\n"

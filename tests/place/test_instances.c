@@ -216,18 +216,18 @@ START_TEST(the_cut_device_that_loses_least_is_taken)
     struct gang_placement place = GANG_PLACEMENT_INIT;
     struct gang_group_spec g = group_of_profile(1, 1, "1g.5gb");
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id;
     place.node = add_a100("n", 0, 2);
     place.any_devices = 0;
     place.gpus = 1 << 1; /* the first half of the first device is broken already */
-    MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
+    MUST(gang_alloc_adopt(s.w, request, &place, 1, &id, NULL));
     place.gpus = 1 << (8 + 6); /* of the second the second half */
-    MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
+    MUST(gang_alloc_adopt(s.w, request, &place, 1, &id, NULL));
     ck_assert_uint_eq(slices_of("3g.20gb"), 0xf0); /* what neither 4g nor 2g could use as well */
     ck_assert_uint_eq(slices_of("1g.5gb"), 1);
     ck_assert_uint_eq(slices_of("4g.20gb"), UINT64_C(0x0f) << 8);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -471,13 +471,13 @@ START_TEST(wrong_requests_are_refused)
         struct gang_group_spec g = group_of(1, 0, wrong[i].milli);
         struct gang_request_spec spec = request_of(&g, 1);
         struct gang_error error = GANG_ERROR_INIT;
-        gang_request *q;
+        gang_request *request;
         g.profile = wrong[i].profile;
         g.gpu_devices = wrong[i].devices;
         g.gpu_memory_bytes = wrong[i].memory;
-        EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error,
+        EXPECT_ERROR(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error,
                      "groups[0].profile", NULL);
-        ck_assert_ptr_null(q);
+        ck_assert_ptr_null(request);
     }
 }
 END_TEST
@@ -490,7 +490,7 @@ START_TEST(exact_slices_are_taken)
     struct gang_request_spec spec = request_of(&g, 1);
     struct gang_placement place = GANG_PLACEMENT_INIT;
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id;
     place.node = add_a100("n", 1, 2);
     place.any_devices = 0;
@@ -499,21 +499,22 @@ START_TEST(exact_slices_are_taken)
         0xf0e << 1, 0xf00f << 1 | 1, UINT64_MAX, 0xf << 17 | 0xf << 1};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         place.gpus = wrong[i];
-        ck_assert_msg(gang_alloc_adopt(s.w, q, &place, 1, &id, &error) == GANG_EINVAL, "%zu", i);
+        ck_assert_msg(gang_alloc_adopt(s.w, request, &place, 1, &id, &error) == GANG_EINVAL, "%zu",
+                      i);
         ck_assert_str_eq(error.path, "places[0]");
     }
     place.gpus = 0xf00f << 1;
-    MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
+    MUST(gang_alloc_adopt(s.w, request, &place, 1, &id, NULL));
     ck_assert_uint_eq(stage_only_task(&s, id).gpus, 0xf00f << 1);
     place.gpus = 0xf0f << 1; /* half of it is taken */
-    EXPECT_RESULT(gang_alloc_adopt(s.w, q, &place, 1, &id, &error), GANG_ENOFIT, &error);
+    EXPECT_RESULT(gang_alloc_adopt(s.w, request, &place, 1, &id, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_PROFILE);
     ck_assert_uint_eq(error.id, place.node);
     place.any_devices = 1;
-    MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
+    MUST(gang_alloc_adopt(s.w, request, &place, 1, &id, NULL));
     ck_assert_uint_eq(stage_only_task(&s, id).gpus, 0xff0 << 1);
-    EXPECT_RESULT(gang_alloc_adopt(s.w, q, &place, 1, &id, &error), GANG_ENOFIT, &error);
-    gang_request_free(q);
+    EXPECT_RESULT(gang_alloc_adopt(s.w, request, &place, 1, &id, &error), GANG_ENOFIT, &error);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -523,18 +524,18 @@ START_TEST(exact_slices_are_not_devices)
     struct gang_request_spec spec = request_of(&g, 1);
     struct gang_placement place = GANG_PLACEMENT_INIT;
     gang_alloc_id id;
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     place.node = add_a100("n", 1, 1);
     place.any_devices = 0;
     place.gpus = 2; /* a slice, for work without a profile */
-    ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_alloc_adopt(s.w, request, &place, 1, &id, NULL), GANG_EINVAL);
     place.gpus = 1;
-    MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
-    gang_request_free(q);
+    MUST(gang_alloc_adopt(s.w, request, &place, 1, &id, NULL));
+    gang_request_free(request);
     g = group_of_profile(1, 1, "1g.5gb");
-    q = stage_request(&s, &spec);
-    ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL), GANG_EINVAL);
-    gang_request_free(q);
+    request = stage_request(&s, &spec);
+    ck_assert_int_eq(gang_alloc_adopt(s.w, request, &place, 1, &id, NULL), GANG_EINVAL);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -571,20 +572,20 @@ START_TEST(a_snapshot_plans_with_instances)
     struct gang_request_spec spec = request_of(&g, 1);
     struct gang_node_info info = {.size = sizeof(info)};
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_snapshot *snap;
     gang_alloc_id held = give("1g.5gb");
     MUST(gang_snapshot_new(s.c, &snap));
     MUST(gang_snapshot_take(s.w, snap));
-    EXPECT_RESULT(gang_snapshot_test(s.w, snap, q, &error), GANG_ENOFIT, &error);
+    EXPECT_RESULT(gang_snapshot_test(s.w, snap, request, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_PROFILE);
     MUST(gang_snapshot_release(snap, held));
-    MUST(gang_snapshot_place(s.w, snap, q, NULL));
+    MUST(gang_snapshot_place(s.w, snap, request, NULL));
     MUST(gang_snapshot_node_get(snap, id, &info));
     ck_assert_uint_eq(info.gpu_mask, 1);
-    ck_assert_int_eq(gang_snapshot_place(s.w, snap, q, NULL), GANG_ENOFIT);
+    ck_assert_int_eq(gang_snapshot_place(s.w, snap, request, NULL), GANG_ENOFIT);
     gang_snapshot_free(snap);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 

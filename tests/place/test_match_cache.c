@@ -66,10 +66,10 @@ static gang_request *rare_request(int64_t count, int32_t policy)
     return stage_request(&s, &spec);
 }
 
-static gang_result try_once(gang_request *q)
+static gang_result try_once(gang_request *request)
 {
     gang_alloc_id id;
-    gang_result r = gang_alloc(s.w, q, &id, NULL);
+    gang_result r = gang_alloc(s.w, request, &id, NULL);
     if (r == GANG_OK)
         MUST(gang_alloc_free(s.w, id));
     return r;
@@ -77,19 +77,19 @@ static gang_result try_once(gang_request *q)
 
 /* A few searches fill the cache. Between them something is freed, so that a cached refusal does not
  * answer. */
-static void warm(gang_request *q)
+static void warm(gang_request *request)
 {
     struct gang_group_spec g = group_of(1, 1000, 0);
     for (int i = 0; i < 8; i++) {
-        try_once(q);
+        try_once(request);
         MUST(gang_alloc_free(s.w, stage_alloc_group(&s, &g)));
     }
 }
 
-static uint64_t misses_of(gang_request *q, gang_result expected)
+static uint64_t misses_of(gang_request *request, gang_result expected)
 {
     uint64_t before = atomic_load(&gang__match_cache_misses);
-    ck_assert_int_eq(try_once(q), expected);
+    ck_assert_int_eq(try_once(request), expected);
     return atomic_load(&gang__match_cache_misses) - before;
 }
 
@@ -99,25 +99,25 @@ START_TEST(only_nodes_that_match_are_met)
 {
     static const int32_t policy[] = {GANG_POLICY_PACK, GANG_POLICY_SPREAD, GANG_POLICY_FIRST,
                                      GANG_POLICY_FGD};
-    gang_request *q = rare_request(NODES / RARE * 2, policy[_i]);
-    ck_assert_uint_ge(misses_of(q, GANG_OK), NODES / RARE * (RARE - 1));
-    warm(q);
-    ck_assert_uint_eq(misses_of(q, GANG_OK), 0);
-    gang_request_free(q);
+    gang_request *request = rare_request(NODES / RARE * 2, policy[_i]);
+    ck_assert_uint_ge(misses_of(request, GANG_OK), NODES / RARE * (RARE - 1));
+    warm(request);
+    ck_assert_uint_eq(misses_of(request, GANG_OK), 0);
+    gang_request_free(request);
 }
 END_TEST
 
 /* The answer that it never fits is remembered; what is left is the search. */
 START_TEST(a_refusal_meets_only_nodes_that_match)
 {
-    gang_request *q = rare_request(NODES / RARE * 2 + 1, GANG_POLICY_PACK);
-    ck_assert_uint_ge(misses_of(q, GANG_ENEVER), NODES);
-    warm(q);
+    gang_request *request = rare_request(NODES / RARE * 2 + 1, GANG_POLICY_PACK);
+    ck_assert_uint_ge(misses_of(request, GANG_ENEVER), NODES);
+    warm(request);
     gang_request *other = rare_request(1, GANG_POLICY_PACK);
     ck_assert_int_eq(try_once(other), GANG_OK); /* moves the stamp: it is to search again */
-    ck_assert_uint_eq(misses_of(q, GANG_ENEVER), 0);
+    ck_assert_uint_eq(misses_of(request, GANG_ENEVER), 0);
     gang_request_free(other);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -125,20 +125,20 @@ END_TEST
 
 START_TEST(a_node_that_comes_to_match_is_found)
 {
-    gang_request *q = rare_request(NODES / RARE * 2 + 1, GANG_POLICY_PACK);
-    warm(q);
-    ck_assert_int_eq(try_once(q), GANG_ENEVER);
+    gang_request *request = rare_request(NODES / RARE * 2 + 1, GANG_POLICY_PACK);
+    warm(request);
+    ck_assert_int_eq(try_once(request), GANG_ENEVER);
     relabel(5, "y");
-    ck_assert_int_eq(try_once(q), GANG_OK);
+    ck_assert_int_eq(try_once(request), GANG_OK);
     relabel(5, "n");
-    ck_assert_int_eq(try_once(q), GANG_ENEVER);
+    ck_assert_int_eq(try_once(request), GANG_ENEVER);
     MUST(gang_node_remove(s.w, node[6]));
     MUST(gang_cluster_recycle(s.c));
-    warm(q);
+    warm(request);
     add(6, "y"); /* in the same slot */
     ck_assert_uint_eq((uint32_t)node[6], 7);
-    ck_assert_int_eq(try_once(q), GANG_OK);
-    gang_request_free(q);
+    ck_assert_int_eq(try_once(request), GANG_OK);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -201,28 +201,28 @@ END_TEST
 START_TEST(nodes_past_its_end_are_found)
 {
     enum { MORE = 3 * 1024 };
-    gang_request *q = rare_request(1, GANG_POLICY_FIRST);
-    warm(q);
+    gang_request *request = rare_request(1, GANG_POLICY_FIRST);
+    warm(request);
     for (int i = 0; i < NODES; i++)
         if (i % RARE == RARE - 1)
             relabel(i, "n");
-    ck_assert_int_eq(try_once(q), GANG_ENEVER);
+    ck_assert_int_eq(try_once(request), GANG_ENEVER);
     for (int i = NODES; i < NODES + MORE; i++) {
         struct gang_label label = {"rare", i == NODES + MORE - 1 ? "y" : "n"};
         struct box box = box_of(i, &label);
         stage_add(&s, &box);
     }
-    ck_assert_int_eq(try_once(q), GANG_OK);
-    warm(q);
-    ck_assert_uint_eq(misses_of(q, GANG_OK), 0); /* a larger one was made */
-    gang_request_free(q);
+    ck_assert_int_eq(try_once(request), GANG_OK);
+    warm(request);
+    ck_assert_uint_eq(misses_of(request, GANG_OK), 0); /* a larger one was made */
+    gang_request_free(request);
 }
 END_TEST
 
 START_TEST(without_memory_it_goes_on_without)
 {
-    gang_request *q = rare_request(1, GANG_POLICY_PACK);
-    warm(q); /* the worker has its scratch now */
+    gang_request *request = rare_request(1, GANG_POLICY_PACK);
+    warm(request); /* the worker has its scratch now */
     gang_request *next = rare_request(1, GANG_POLICY_PACK);
     s.mem.calls = 0;
     s.mem.fail_at = 1;
@@ -235,7 +235,7 @@ START_TEST(without_memory_it_goes_on_without)
     warm(next);
     ck_assert_uint_eq(misses_of(next, GANG_OK), 0);
     gang_request_free(next);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -247,7 +247,7 @@ static uint32_t number_below(uint32_t n)
 }
 
 enum { REQUESTS = 24 };
-static gang_request *request[REQUESTS];
+static gang_request *requests[REQUESTS];
 
 static void make_requests(void)
 {
@@ -269,16 +269,16 @@ static void make_requests(void)
         g.labels = &rare_rule;
         g.label_count = number_below(2);
         spec.policy = policy[number_below(4)];
-        request[i] = stage_request(&s, &spec);
+        requests[i] = stage_request(&s, &spec);
     }
 }
 
 /* Where a request goes, with or without a match cache. */
-static gang_result goes_to(gang_request *q, bool off, struct task_list *list)
+static gang_result goes_to(gang_request *request, bool off, struct task_list *list)
 {
     gang_alloc_id id;
     atomic_store(&gang__match_cache_off, off);
-    gang_result r = gang_alloc(s.w, q, &id, NULL);
+    gang_result r = gang_alloc(s.w, request, &id, NULL);
     list->count = 0;
     if (r == GANG_OK) {
         *list = *stage_tasks(&s, id);
@@ -288,11 +288,11 @@ static gang_result goes_to(gang_request *q, bool off, struct task_list *list)
     return r;
 }
 
-static void compare(gang_request *q)
+static void compare(gang_request *request)
 {
     static struct task_list with, without;
-    gang_result r = goes_to(q, true, &without);
-    test_assert(goes_to(q, false, &with) == r);
+    gang_result r = goes_to(request, true, &without);
+    test_assert(goes_to(request, false, &with) == r);
     test_assert(with.count == without.count);
     for (size_t i = 0; i < with.count; i++)
         test_assert(with.task[i].node == without.task[i].node);
@@ -312,7 +312,7 @@ static void step(int *count)
     struct gang_node_spec spec = box_spec(&box, &arrays);
     switch (number_below(8)) {
     case 0:
-        (void)!gang_alloc(s.w, request[number_below(REQUESTS)], &id, NULL);
+        (void)!gang_alloc(s.w, requests[number_below(REQUESTS)], &id, NULL);
         break;
     case 1:
         id = gang_alloc_next(s.c, GANG_ID_NONE);
@@ -342,7 +342,7 @@ static void step(int *count)
                 add(*count, number_below(20) ? "n" : "y");
         break;
     default:
-        compare(request[number_below(REQUESTS)]);
+        compare(requests[number_below(REQUESTS)]);
     }
 }
 
@@ -358,8 +358,8 @@ START_TEST(the_same_nodes_are_found_as_without)
     for (int i = 0; i < steps; i++)
         step(&count);
     for (uint32_t i = 0; i < REQUESTS; i++) {
-        compare(request[i]);
-        gang_request_free(request[i]);
+        compare(requests[i]);
+        gang_request_free(requests[i]);
     }
     printf("%d steps from seed %" PRIu64 "\n", steps, seed);
     stage_close(&s);

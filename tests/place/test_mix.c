@@ -159,8 +159,8 @@ START_TEST(requests_are_learned_by_their_tasks)
     ck_assert_uint_eq(learned(), 24);
     ck_assert_uint_eq(shapes_learned(), 3);
     g[0].count = 0; /* what is refused is not learned, nor is what is declared */
-    gang_request *q;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, NULL), GANG_ERANGE);
+    gang_request *request;
+    ck_assert_int_eq(gang_request_new(s.c, &spec, &request, NULL), GANG_ERANGE);
     MUST(set(&g[1], 1, NULL));
     ck_assert_uint_eq(learned(), 24);
 }

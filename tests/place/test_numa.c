@@ -60,13 +60,13 @@ static gang_alloc_id hold(gang_node_id node, uint64_t gpus, int64_t cpu_milli)
     struct gang_group_spec g = group_of(1, cpu_milli, 1000 * __builtin_popcountll(gpus));
     struct gang_request_spec spec = request_of(&g, 1);
     struct gang_placement at = GANG_PLACEMENT_INIT;
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id;
     at.node = node;
     at.gpus = gpus;
     at.any_devices = 0;
-    MUST(gang_alloc_adopt(s.w, q, &at, 1, &id, NULL));
-    gang_request_free(q);
+    MUST(gang_alloc_adopt(s.w, request, &at, 1, &id, NULL));
+    gang_request_free(request);
     return id;
 }
 
@@ -274,17 +274,17 @@ START_TEST(adopted_tasks_may_lie_anywhere)
     struct gang_group_spec g = task_of(6000, 2000, GANG_NUMA_STRICT);
     struct gang_request_spec rs = request_of(&g, 1);
     struct gang_placement at = GANG_PLACEMENT_INIT;
-    gang_request *q = stage_request(&s, &rs);
+    gang_request *request = stage_request(&s, &rs);
     gang_alloc_id id;
     at.node = node;
     at.any_devices = 0;
     at.gpus = 1 << 0 | 1 << 7;
-    MUST(gang_alloc_adopt(s.w, q, &at, 1, &id, NULL));
+    MUST(gang_alloc_adopt(s.w, request, &at, 1, &id, NULL));
     struct gang_task t = stage_only_task(&s, id);
     ck_assert_uint_eq(t.gpus, at.gpus);
     ck_assert_int_eq(t.core_count, 6);
     ck_assert_int_eq(__builtin_popcountll(t.cores[0] & 0xf00f), 6); /* three beside each */
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -297,17 +297,17 @@ START_TEST(a_snapshot_plans_strictly_too)
         held[i] = hold(node, UINT64_C(1) << 2 * i, 2000);
     struct gang_group_spec g = task_of(3000, 1000, GANG_NUMA_STRICT);
     struct gang_request_spec rs = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &rs);
+    gang_request *request = stage_request(&s, &rs);
     gang_snapshot *snapshot;
     struct gang_error error = GANG_ERROR_INIT;
     MUST(gang_snapshot_new(s.c, &snapshot));
     MUST(gang_snapshot_take(s.w, snapshot));
-    EXPECT_RESULT(gang_snapshot_test(s.w, snapshot, q, &error), GANG_ENOFIT, &error);
+    EXPECT_RESULT(gang_snapshot_test(s.w, snapshot, request, &error), GANG_ENOFIT, &error);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_NUMA);
     MUST(gang_snapshot_release(snapshot, held[2]));
-    MUST(gang_snapshot_test(s.w, snapshot, q, NULL));
+    MUST(gang_snapshot_test(s.w, snapshot, request, NULL));
     gang_snapshot_free(snapshot);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -664,14 +664,14 @@ START_TEST(an_unknown_policy_is_refused)
     struct gang_group_spec g = task_of(1000, 1000, 3);
     struct gang_request_spec spec = request_of(&g, 1);
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *q;
-    EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error, "groups[0].numa",
-                 NULL);
+    gang_request *request;
+    EXPECT_ERROR(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error,
+                 "groups[0].numa", NULL);
     g.numa = -1;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error);
     g.numa = GANG_NUMA_NONE;
     g.near_nic = 2;
-    EXPECT_ERROR(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error,
+    EXPECT_ERROR(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error,
                  "groups[0].near_nic", NULL);
 }
 END_TEST

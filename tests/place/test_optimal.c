@@ -191,13 +191,13 @@ static void build(struct stage *s, const struct world *w, gang_node_id *node)
             struct gang_group_spec taken = group_of(1, 0, 1000 - m->share[g]);
             struct gang_request_spec spec = request_of(&taken, 1);
             struct gang_placement at = GANG_PLACEMENT_INIT;
-            gang_request *q = stage_request(s, &spec);
+            gang_request *request = stage_request(s, &spec);
             gang_alloc_id id;
             at.node = node[i];
             at.gpus = UINT64_C(1) << g;
             at.any_devices = 0;
-            MUST(gang_alloc_adopt(s->w, q, &at, 1, &id, NULL));
-            gang_request_free(q);
+            MUST(gang_alloc_adopt(s->w, request, &at, 1, &id, NULL));
+            gang_request_free(request);
         }
     }
 }

@@ -174,11 +174,11 @@ static gang_result undrain_node(void)
     return gang_node_set_state(s.w, node[2], GANG_NODE_UP);
 }
 
-static gang_result make_request(gang_request **q, const struct gang_request_spec *spec)
+static gang_result make_request(gang_request **request, const struct gang_request_spec *spec)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    gang_result r = gang_request_new(s.c, spec, q, &error);
-    ck_assert((r == GANG_OK) == (*q != NULL));
+    gang_result r = gang_request_new(s.c, spec, request, &error);
+    ck_assert((r == GANG_OK) == (*request != NULL));
     ck_assert_int_eq(error.code, r);
     return r;
 }
@@ -266,10 +266,10 @@ static gang_result make_placed(void)
     return make_request(&placed, &spec);
 }
 
-static gang_result allocate(int i, gang_worker *w, gang_request *q)
+static gang_result allocate(int i, gang_worker *w, gang_request *request)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    gang_result r = gang_alloc(w, q, &alloc[i], &error);
+    gang_result r = gang_alloc(w, request, &alloc[i], &error);
     ck_assert((r == GANG_OK) == (alloc[i] != GANG_ID_NONE));
     ck_assert_int_eq(error.code, r);
     return r;

@@ -859,18 +859,18 @@ static void allocate(void)
     const struct task_group *w = &g->order.group[0];
     int64_t now = fit_all(&g->order, w, NULL, EVERYBODY);
     int64_t ever = fit_all(&g->order, w, NULL, &nobody);
-    gang_request *q = request_new(&g->order, (int32_t)below(3));
+    gang_request *request = request_new(&g->order, (int32_t)below(3));
     if (one_in(3))
-        check_refusal(&g->order, gang_alloc_test(s.w, q, &error), now, ever);
-    gang_result r = gang_alloc(s.w, q, &g->id, &error);
+        check_refusal(&g->order, gang_alloc_test(s.w, request, &error), now, ever);
+    gang_result r = gang_alloc(s.w, request, &g->id, &error);
     check_refusal(&g->order, r, now, ever);
-    gang_result fits = gang_request_fits_ever(s.w, q, NULL);
+    gang_result fits = gang_request_fits_ever(s.w, request, NULL);
     CHECK(fits == GANG_OK || fits == GANG_ENEVER, "%s", gang_result_name(fits));
     if (g->order.plain)
         CHECK((fits == GANG_OK) == (ever >= g->order.min), "%s ever", gang_result_name(fits));
     else
         CHECK((fits == GANG_ENEVER) == (r == GANG_ENEVER), "two answers");
-    gang_request_free(q);
+    gang_request_free(request);
     if (r != GANG_OK)
         return;
     take_over(g, 0);
@@ -1059,9 +1059,9 @@ static void adopt(void)
         stale = stale || m->removed;
     }
     bool fit = places_fit(w, places, count, any);
-    gang_request *q = request_new(&g->order, GANG_POLICY_PACK);
-    gang_result r = gang_alloc_adopt(s.w, q, places, count, &g->id, &error);
-    gang_request_free(q);
+    gang_request *request = request_new(&g->order, GANG_POLICY_PACK);
+    gang_result r = gang_alloc_adopt(s.w, request, places, count, &g->id, &error);
+    gang_request_free(request);
     if (stale)
         CHECK(r == GANG_ESTALE || r == GANG_ENOFIT, "%s", gang_result_name(r));
     else

@@ -364,21 +364,21 @@ START_TEST(all_questions_have_the_same_answer)
                                   GANG_ERROR_INIT};
     struct gang_group_spec g = group_of(2, 3000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id;
     add("n1");
-    EXPECT_RESULT(gang_alloc(s.w, q, &id, &error[0]), GANG_ENEVER, &error[0]);
-    EXPECT_RESULT(gang_alloc_test(s.w, q, &error[1]), GANG_ENEVER, &error[1]);
-    EXPECT_RESULT(gang_request_fits_ever(s.w, q, &error[2]), GANG_ENEVER, &error[2]);
-    EXPECT_RESULT(gang_request_fits_ever(s.w, q, &error[3]), GANG_ENEVER,
+    EXPECT_RESULT(gang_alloc(s.w, request, &id, &error[0]), GANG_ENEVER, &error[0]);
+    EXPECT_RESULT(gang_alloc_test(s.w, request, &error[1]), GANG_ENEVER, &error[1]);
+    EXPECT_RESULT(gang_request_fits_ever(s.w, request, &error[2]), GANG_ENEVER, &error[2]);
+    EXPECT_RESULT(gang_request_fits_ever(s.w, request, &error[3]), GANG_ENEVER,
                   &error[3]); /* remembered */
     for (int i = 1; i < 4; i++)
         ck_assert_mem_eq(&error[i], &error[0], sizeof(error[0]));
     ck_assert_int_eq(error[0].kind, GANG_KIND_CPU);
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENEVER);
-    ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), GANG_ENEVER);
-    ck_assert_int_eq(gang_request_fits_ever(s.w, q, NULL), GANG_ENEVER);
-    gang_request_free(q);
+    ck_assert_int_eq(gang_alloc(s.w, request, &id, NULL), GANG_ENEVER);
+    ck_assert_int_eq(gang_alloc_test(s.w, request, NULL), GANG_ENEVER);
+    ck_assert_int_eq(gang_request_fits_ever(s.w, request, NULL), GANG_ENEVER);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -390,26 +390,26 @@ START_TEST(an_error_of_another_size_is_filled_as_far_as_it_goes)
     } longer;
     struct gang_group_spec g = group_of(1, 5000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id;
     add("n1");
     memset(&longer, 0, sizeof(longer));
     longer.known.size = sizeof(longer);
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, &longer.known), GANG_ENEVER);
+    ck_assert_int_eq(gang_alloc(s.w, request, &id, &longer.known), GANG_ENEVER);
     ck_assert_uint_eq(longer.known.size, sizeof(longer));
     ck_assert_int_eq(longer.known.kind, GANG_KIND_CPU);
     ck_assert_int_eq(longer.known.requested, 5000);
     memset(&longer, 0x5a, sizeof(longer));
     longer.known.size = offsetof(struct gang_error, text);
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, &longer.known), GANG_ENEVER);
+    ck_assert_int_eq(gang_alloc(s.w, request, &id, &longer.known), GANG_ENEVER);
     ck_assert_int_eq(longer.known.code, GANG_ENEVER);
     ck_assert_int_eq(longer.known.text[0], 0x5a);
     memset(&longer, 0x5a, sizeof(longer));
     longer.known.size = 0;
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, &longer.known), GANG_ENEVER);
+    ck_assert_int_eq(gang_alloc(s.w, request, &id, &longer.known), GANG_ENEVER);
     ck_assert_int_eq(longer.known.text[0], 0x5a);
     ck_assert_int_eq(longer.known.code, 0x5a5a5a5a);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 

@@ -191,7 +191,7 @@ static gang_request *request_of_tasks(int64_t min, int64_t count)
     struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     struct gang_amount licence = {"licence", 1};
-    gang_request *q;
+    gang_request *request;
     group.min = min;
     group.count = count;
     group.cpu_milli = 1000;
@@ -202,8 +202,8 @@ static gang_request *request_of_tasks(int64_t min, int64_t count)
     spec.group_count = 1;
     spec.policy = st.scene->policy;
     spec.score = spec.policy == GANG_POLICY_HOST ? score : NULL;
-    test_must(gang_request_new(st.c, &spec, &q, NULL));
-    return q;
+    test_must(gang_request_new(st.c, &spec, &request, NULL));
+    return request;
 }
 
 static void scene_open(gang_worker **w)

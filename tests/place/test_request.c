@@ -70,11 +70,11 @@ static void close_stage(void)
 
 START_TEST(a_request_that_uses_everything_is_compiled)
 {
-    gang_request *q = NULL;
+    gang_request *request = NULL;
     struct gang_error error = GANG_ERROR_INIT;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_OK, &error);
-    ck_assert_ptr_nonnull(q);
-    gang_request_free(q);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_OK, &error);
+    ck_assert_ptr_nonnull(request);
+    gang_request_free(request);
     gang_request_free(NULL);
 }
 END_TEST
@@ -201,7 +201,7 @@ START_TEST(a_fault_is_refused_with_its_path)
 {
     const struct fault *fault = &faults[_i];
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *q = (gang_request *)&error;
+    gang_request *request = (gang_request *)&error;
     long live = s.mem.live;
     if (fault->wide)
         *fault->wide = fault->number;
@@ -211,36 +211,36 @@ START_TEST(a_fault_is_refused_with_its_path)
         *fault->size = (size_t)fault->number;
     if (fault->text)
         *fault->text = fault->word;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), fault->code, &error);
-    ck_assert_ptr_null(q);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), fault->code, &error);
+    ck_assert_ptr_null(request);
     ck_assert_int_eq(error.code, fault->code);
     ck_assert_str_eq(error.path, fault->path);
     ck_assert_str_ne(error.text, "");
     ck_assert_int_eq(s.mem.live, live);
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, NULL), fault->code);
+    ck_assert_int_eq(gang_request_new(s.c, &spec, &request, NULL), fault->code);
 }
 END_TEST
 
 START_TEST(a_count_without_its_array_is_refused)
 {
-    gang_request *q;
+    gang_request *request;
     struct gang_request_spec own = spec;
     own.groups = NULL;
-    ck_assert_int_eq(gang_request_new(s.c, &own, &q, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_new(s.c, &own, &request, NULL), GANG_EINVAL);
     own = spec;
     own.group_sets = NULL;
-    ck_assert_int_eq(gang_request_new(s.c, &own, &q, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_new(s.c, &own, &request, NULL), GANG_EINVAL);
     group[1].amounts = NULL;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_new(s.c, &spec, &request, NULL), GANG_EINVAL);
     group[1].amounts = amount;
     group[1].labels = NULL;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_new(s.c, &spec, &request, NULL), GANG_EINVAL);
     group[1].labels = rule;
     group[1].gpu_models = NULL;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_new(s.c, &spec, &request, NULL), GANG_EINVAL);
     group[1].gpu_models = model;
     rule[0].values = NULL;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_new(s.c, &spec, &request, NULL), GANG_EINVAL);
     rule[0].values = value;
     gang_request_free(stage_request(&s, &spec));
 }
@@ -290,11 +290,11 @@ END_TEST
 START_TEST(too_many_tasks_over_all_groups_are_refused)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *q;
+    gang_request *request;
     group[0] = group_of(1 << 24, 1, 0);
     group[1] = group_of(1, 1, 0);
     spec = request_of(group, 2);
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_ELIMIT, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_ELIMIT, &error);
     ck_assert_str_eq(error.path, "groups");
     group[0].count = group[0].min = (1 << 24) - 1;
     gang_request_free(stage_request(&s, &spec));
@@ -305,12 +305,12 @@ START_TEST(a_request_needs_a_minimum)
 {
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_group_spec g = group_of(4, 1000, 0);
-    gang_request *q;
+    gang_request *request;
     g.min = 0;
     spec = request_of(&g, 1);
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error);
     ck_assert_str_eq(error.path, "min");
-    ck_assert_ptr_null(q);
+    ck_assert_ptr_null(request);
     spec.min = 1;
     gang_request_free(stage_request(&s, &spec));
     struct gang_group_set_spec one = GANG_GROUP_SET_SPEC_INIT;
@@ -318,7 +318,7 @@ START_TEST(a_request_needs_a_minimum)
     spec.min = 0;
     spec.group_sets = &one;
     spec.group_set_count = 1;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error);
     one.min = 2;
     gang_request_free(stage_request(&s, &spec));
 }
@@ -327,9 +327,9 @@ END_TEST
 START_TEST(a_label_expression_is_refused_with_its_column)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *q;
+    gang_request *request;
     group[1].where = "os = linux or (zone = 1";
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EPARSE, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_EPARSE, &error);
     ck_assert_str_eq(error.path, "groups[1].where");
     ck_assert_str_eq(error.text, "column 24: expected ')', 'and' or 'or'");
     ck_assert_int_eq(error.column, 24);
@@ -340,12 +340,12 @@ START_TEST(ranked_models_are_64_at_most)
 {
     const char *many[65];
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *q;
+    gang_request *request;
     for (int i = 0; i < 65; i++)
         many[i] = "T4";
     group[1].gpu_models = many;
     group[1].gpu_model_count = 65;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_ELIMIT, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_ELIMIT, &error);
     ck_assert_str_eq(error.path, "groups[1].gpu_models");
     group[1].gpu_model_count = 64;
     gang_request_free(stage_request(&s, &spec));
@@ -359,12 +359,12 @@ START_TEST(too_many_amounts_are_refused)
 {
     struct gang_amount many[GANG_MAX_KINDS + 1];
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *q;
+    gang_request *request;
     for (int i = 0; i <= GANG_MAX_KINDS; i++)
         many[i] = (struct gang_amount){"nic", 1};
     group[1].amounts = many;
     group[1].amount_count = GANG_MAX_KINDS + 1;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_ELIMIT, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_ELIMIT, &error);
     ck_assert_str_eq(error.path, "groups[1].amounts");
 }
 END_TEST
@@ -372,13 +372,13 @@ END_TEST
 START_TEST(missing_arguments_are_refused)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *q = (gang_request *)&error;
-    EXPECT_RESULT(gang_request_new(NULL, &spec, &q, &error), GANG_EINVAL, &error);
-    ck_assert_ptr_null(q);
+    gang_request *request = (gang_request *)&error;
+    EXPECT_RESULT(gang_request_new(NULL, &spec, &request, &error), GANG_EINVAL, &error);
+    ck_assert_ptr_null(request);
     ck_assert_int_eq(error.code, GANG_EINVAL);
-    q = (gang_request *)&error;
-    ck_assert_int_eq(gang_request_new(s.c, NULL, &q, NULL), GANG_EINVAL);
-    ck_assert_ptr_null(q);
+    request = (gang_request *)&error;
+    ck_assert_int_eq(gang_request_new(s.c, NULL, &request, NULL), GANG_EINVAL);
+    ck_assert_ptr_null(request);
     ck_assert_int_eq(gang_request_new(s.c, &spec, NULL, NULL), GANG_EINVAL);
 }
 END_TEST
@@ -392,19 +392,19 @@ START_TEST(the_request_follows_the_size_rule)
         char more[16];
     } longer;
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *q;
+    gang_request *request;
     memset(&longer, 0, sizeof(longer));
     longer.known = spec;
     longer.known.size = sizeof(longer);
     gang_request_free(stage_request(&s, &longer.known));
     longer.more[15] = 1;
-    EXPECT_RESULT(gang_request_new(s.c, &longer.known, &q, &error), GANG_E2BIG, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &longer.known, &request, &error), GANG_E2BIG, &error);
     const size_t bad[] = {0, sizeof(spec) - 1, SIZE_MAX};
     for (size_t i = 0; i < 3; i++) {
         spec.size = bad[i];
-        EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
+        EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error);
         ck_assert_str_eq(error.path, "size");
-        ck_assert_ptr_null(q);
+        ck_assert_ptr_null(request);
     }
 }
 END_TEST
@@ -420,7 +420,7 @@ START_TEST(elements_follow_the_size_rule)
         int64_t more[2];
     } sets[2];
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *q;
+    gang_request *request;
     memset(groups, 0, sizeof(groups));
     memset(sets, 0, sizeof(sets));
     for (int i = 0; i < 2; i++) {
@@ -435,35 +435,35 @@ START_TEST(elements_follow_the_size_rule)
     spec.group_set_size = sizeof(sets[0]);
     gang_request_free(stage_request(&s, &spec));
     groups[1].known.count = 0; /* the second one is read where it is */
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_ERANGE, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_ERANGE, &error);
     ck_assert_str_eq(error.path, "groups[1].count");
     groups[1].known.count = 4;
     groups[1].more[1] = 1;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_E2BIG, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_E2BIG, &error);
     ck_assert_int_eq(strncmp(error.path, "groups[1]", 9), 0);
     groups[1].more[1] = 0;
     sets[1].more[0] = 1;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_E2BIG, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_E2BIG, &error);
     ck_assert_int_eq(strncmp(error.path, "group_sets[1]", 13), 0);
     sets[1].more[0] = 0;
     groups[0].known.size = 0;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error);
     ck_assert_int_eq(strncmp(error.path, "groups[0]", 9), 0);
     groups[0].known.size = sizeof(groups[0]);
     sets[0].known.size = sizeof(sets[0].known) - 1;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error);
     ck_assert_int_eq(strncmp(error.path, "group_sets[0]", 13), 0);
     sets[0].known.size = sizeof(sets[0]);
     spec.group_size = sizeof(group[0]) - 8;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error);
     spec.group_size = SIZE_MAX;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error);
     spec.group_size = sizeof(groups[0]);
     spec.group_set_size = 0;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error);
     spec.group_set_size = SIZE_MAX;
-    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
-    ck_assert_ptr_null(q);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &request, &error), GANG_EINVAL, &error);
+    ck_assert_ptr_null(request);
 }
 END_TEST
 
@@ -485,7 +485,7 @@ START_TEST(a_request_is_copied)
     g.amounts = &own_amount;
     g.amount_count = 1;
     struct gang_request_spec own = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &own);
+    gang_request *request = stage_request(&s, &own);
     memset(name, 'x', 6);
     memset(os, 'x', 2);
     memset(linux_, 'x', 5);
@@ -505,9 +505,9 @@ START_TEST(a_request_is_copied)
                       .amounts = LIST(struct gang_amount, {"nic", 1})};
     gang_node_id id = stage_add(&s, &box);
     gang_alloc_id held;
-    MUST(gang_alloc(s.w, q, &held, NULL));
+    MUST(gang_alloc(s.w, request, &held, NULL));
     ck_assert_int_eq(stage_node(&s, id).amount_free[GANG_KIND_SITE], 0);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -612,15 +612,15 @@ START_TEST(one_request_serves_many_allocations)
     stage_add(&s, &box);
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct gang_request_spec one = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &one);
+    gang_request *request = stage_request(&s, &one);
     gang_alloc_id id[5];
     for (int i = 0; i < 4; i++)
-        MUST(gang_alloc(s.w, q, &id[i], NULL));
-    ck_assert_int_eq(gang_alloc(s.w, q, &id[4], NULL), GANG_ENOFIT);
+        MUST(gang_alloc(s.w, request, &id[i], NULL));
+    ck_assert_int_eq(gang_alloc(s.w, request, &id[4], NULL), GANG_ENOFIT);
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < i; k++)
             ck_assert_uint_ne(id[i], id[k]);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -632,13 +632,13 @@ START_TEST(a_request_belongs_to_its_cluster)
     struct gang_request_spec one = request_of(&g, 1);
     gang_alloc_id id = 1;
     stage_open(&other, NULL, 0);
-    gang_request *q = stage_request(&other, &one);
-    EXPECT_RESULT(gang_alloc(s.w, q, &id, &error), GANG_EINVAL, &error);
+    gang_request *request = stage_request(&other, &one);
+    EXPECT_RESULT(gang_alloc(s.w, request, &id, &error), GANG_EINVAL, &error);
     ck_assert_uint_eq(id, GANG_ID_NONE);
     ck_assert_int_eq(error.code, GANG_EINVAL);
-    ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_request_fits_ever(s.w, q, NULL), GANG_EINVAL);
-    gang_request_free(q);
+    ck_assert_int_eq(gang_alloc_test(s.w, request, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_fits_ever(s.w, request, NULL), GANG_EINVAL);
+    gang_request_free(request);
     stage_close(&other);
 }
 END_TEST

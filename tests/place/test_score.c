@@ -153,10 +153,10 @@ START_TEST(gpu_clustering_counts_all_ways_to_take_and_give)
     g.min = 0;
     spec.min = 1;
     spec.policy = GANG_POLICY_GPU_CLUSTERING;
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     place.node = node[2];
-    MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
-    gang_request_free(q);
+    MUST(gang_alloc_adopt(s.w, request, &place, 1, &id, NULL));
+    gang_request_free(request);
     stage_check(&s);
     goes_to(GANG_POLICY_GPU_CLUSTERING, 1000, 2000, 2);
     MUST(gang_alloc_grow(s.w, id, 0, 2, NULL, NULL));
@@ -383,11 +383,11 @@ START_TEST(a_snapshot_is_scored_as_well)
         struct gang_group_spec g = group_of(10, 0, 1000);
         struct gang_request_spec spec = request_of(&g, 1);
         spec.policy = scored[k];
-        gang_request *q = stage_request(&s, &spec);
+        gang_request *request = stage_request(&s, &spec);
         MUST(gang_snapshot_take(s.w, snapshot));
-        MUST(gang_snapshot_place(s.w, snapshot, q, NULL));
-        ck_assert_int_eq(gang_snapshot_test(s.w, snapshot, q, NULL), GANG_ENOFIT);
-        gang_request_free(q);
+        MUST(gang_snapshot_place(s.w, snapshot, request, NULL));
+        ck_assert_int_eq(gang_snapshot_test(s.w, snapshot, request, NULL), GANG_ENOFIT);
+        gang_request_free(request);
     }
     gang_snapshot_free(snapshot);
 }

@@ -73,7 +73,7 @@ static void *plan(void *user)
         gang_alloc_id *id = &held[chance_of(&seed) % HELD];
         struct gang_group_spec g = random_group(&seed);
         struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
-        gang_request *q;
+        gang_request *request;
         if (*id) {
             test_must(gang_alloc_free(w, *id));
             *id = GANG_ID_NONE;
@@ -83,10 +83,10 @@ static void *plan(void *user)
         spec.group_count = 1;
         spec.policy = policies[chance_of(&seed) % 6];
         spec.score = spec.policy == GANG_POLICY_HOST ? score : NULL;
-        test_must(gang_request_new(cluster, &spec, &q, NULL));
-        gang_result r = gang_alloc(w, q, id, NULL);
+        test_must(gang_request_new(cluster, &spec, &request, NULL));
+        gang_result r = gang_alloc(w, request, id, NULL);
         test_assert(r == GANG_OK || r == GANG_ENOFIT || r == GANG_EBUSY);
-        gang_request_free(q);
+        gang_request_free(request);
     }
     for (int i = 0; i < HELD; i++)
         if (held[i])

@@ -138,11 +138,11 @@ static void take_out_buffers(struct sample *s, gang_worker *w)
     }
 }
 
-static int64_t match_caches_of(const gang_request *q)
+static int64_t match_caches_of(const gang_request *request)
 {
     int64_t n = 0;
-    for (uint32_t i = 0; i < q->group_count; i++)
-        for (const struct gang__match_cache *m = gang__load(&q->group[i].match_cache->now); m;
+    for (uint32_t i = 0; i < request->group_count; i++)
+        for (const struct gang__match_cache *m = gang__load(&request->group[i].match_cache->now); m;
              m = m->older)
             n++;
     return n;
@@ -248,16 +248,16 @@ static void fill_caches(struct stress *s, gang_worker *w)
     for (int64_t tasks = 4; tasks <= MOST_TASKS; tasks *= 2) {
         struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
         struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
-        gang_request *q;
+        gang_request *request;
         group.count = group.min = tasks;
         spec.groups = &group;
         spec.group_count = 1;
-        test_must(gang_request_new(s->c, &spec, &q, NULL));
+        test_must(gang_request_new(s->c, &spec, &request, NULL));
         for (int i = 0; i < KEPT; i++)
-            test_must(gang_alloc(s->w, q, &id[i], NULL));
+            test_must(gang_alloc(s->w, request, &id[i], NULL));
         for (int i = 0; i < KEPT; i++)
             test_must(gang_alloc_free(w, id[i]));
-        gang_request_free(q);
+        gang_request_free(request);
     }
 }
 
@@ -339,7 +339,7 @@ static void *be_victim(void *user)
     struct stress *s = user;
     struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
-    gang_request *q;
+    gang_request *request;
     gang_worker *w;
     group.count = group.min = STRESS_NODES;
     group.cpu_milli = 500;
@@ -347,12 +347,12 @@ static void *be_victim(void *user)
     spec.group_count = 1;
     spec.policy = GANG_POLICY_SPREAD;
     test_must(gang_worker_new(s->c, &w));
-    test_must(gang_request_new(s->c, &spec, &q, NULL));
+    test_must(gang_request_new(s->c, &spec, &request, NULL));
     is_victim = true;
-    test_must(gang_alloc(w, q, &id, NULL));
+    test_must(gang_alloc(w, request, &id, NULL));
     test_must(gang_alloc_free(w, id));
     gang_worker_free(w);
-    gang_request_free(q);
+    gang_request_free(request);
     return NULL;
 }
 

@@ -66,16 +66,16 @@ static void goes_to_then(const struct gang_group_spec *g, int32_t gpu_nodes,
         struct gang_request_spec spec = request_of(g, 1);
         spec.gpu_nodes = gpu_nodes;
         spec.policy = policies[i];
-        gang_request *q = stage_request(&s, &spec);
+        gang_request *request = stage_request(&s, &spec);
         MUST(gang_snapshot_take(s.w, snap));
-        MUST(gang_snapshot_place(s.w, snap, q, NULL));
+        MUST(gang_snapshot_place(s.w, snap, request, NULL));
         for (size_t k = 0; k < nodes; k++) {
             struct gang_node_info then, now = stage_node(&s, node[k]);
             then.size = sizeof(then);
             MUST(gang_snapshot_node_get(snap, node[k], &then));
             ck_assert_int_eq(now.cpu_free - then.cpu_free, (int64_t)want[k] * g->cpu_milli);
         }
-        gang_request_free(q);
+        gang_request_free(request);
     }
     gang_snapshot_free(snap);
 }
@@ -163,21 +163,21 @@ START_TEST(the_mode_may_change_while_work_runs)
     struct gang_group_spec g = group_of(4, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
     g.min = 1;
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id;
     int64_t granted;
-    MUST(gang_alloc(s.w, q, &id, NULL));
+    MUST(gang_alloc(s.w, request, &id, NULL));
     MUST(gang_partition_set(s.w, "own", GANG_PARTITION_EXCLUSIVE));
     stage_check(&s);
     ck_assert_uint_eq(stage_tasks_on(&s, id, GANG_ID_NONE), 1);
     ck_assert_int_eq(gang_alloc_grow(s.w, id, -1, 1, &granted, NULL), GANG_ENEVER);
-    ck_assert_int_eq(gang_request_fits_ever(s.w, q, NULL), GANG_ENEVER);
-    ck_assert_int_eq(gang_request_fits_ever(s.w, q, NULL), GANG_ENEVER); /* remembered, and */
+    ck_assert_int_eq(gang_request_fits_ever(s.w, request, NULL), GANG_ENEVER);
+    ck_assert_int_eq(gang_request_fits_ever(s.w, request, NULL), GANG_ENEVER); /* remembered, and */
     MUST(gang_partition_set(s.w, "own", GANG_PARTITION_LENDING));
-    MUST(gang_request_fits_ever(s.w, q, NULL)); /* forgotten */
+    MUST(gang_request_fits_ever(s.w, request, NULL)); /* forgotten */
     MUST(gang_alloc_grow(s.w, id, -1, 2, &granted, NULL));
     ck_assert_int_eq(granted, 2);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -189,11 +189,11 @@ START_TEST(an_adopted_task_may_be_anywhere)
     struct gang_placement place = GANG_PLACEMENT_INIT;
     gang_alloc_id id;
     spec.gpu_nodes = GANG_GPU_NODES_EXCLUDE;
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     MUST(gang_partition_set(s.w, "own", GANG_PARTITION_EXCLUSIVE));
     place.node = node;
-    MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
-    gang_request_free(q);
+    MUST(gang_alloc_adopt(s.w, request, &place, 1, &id, NULL));
+    gang_request_free(request);
 }
 END_TEST
 
@@ -269,9 +269,9 @@ START_TEST(work_without_gpus_takes_nodes_with_gpus_last)
     goes_to(&g, GANG_GPU_NODES_AVOID, node, (const size_t[]){2, 2, 16}, 3);
     goes_to_then(&g, GANG_GPU_NODES_AVOID, node, (const size_t[]){2, 2, 16}, 3);
     spec.gpu_nodes = GANG_GPU_NODES_EXCLUDE;
-    gang_request *q = stage_request(&s, &spec);
-    EXPECT_RESULT(gang_alloc(s.w, q, &id, &error), GANG_ENEVER, &error);
-    gang_request_free(q);
+    gang_request *request = stage_request(&s, &spec);
+    EXPECT_RESULT(gang_alloc(s.w, request, &id, &error), GANG_ENEVER, &error);
+    gang_request_free(request);
     g.count = g.min = 5;
     spec.gpu_nodes = GANG_GPU_NODES_ALLOW;
     spec.policy = GANG_POLICY_FIRST;
@@ -484,7 +484,7 @@ static void move_capacity(enum gang__step step)
 }
 
 /* One call while the free capacity moves at some of its steps. */
-static void seek(gang_request *q, int first, int second)
+static void seek(gang_request *request, int first, int second)
 {
     gang_alloc_id id;
     for (int i = 0; i < HOMES; i++) {
@@ -496,7 +496,7 @@ static void seek(gang_request *q, int first, int second)
     steps_left[0] = first;
     steps_left[1] = second;
     atomic_store(&gang__hook_now, move_capacity);
-    gang_result r = gang_alloc(s.w, q, &id, NULL);
+    gang_result r = gang_alloc(s.w, request, &id, NULL);
     atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
     ck_assert_msg(r == GANG_OK, "at steps %d, %d: %s", first, second, gang_result_name(r));
     MUST(gang_alloc_free(s.w, id));
@@ -510,7 +510,7 @@ START_TEST(a_refusal_is_true_while_modes_change)
 {
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     for (int i = 0; i < HOMES; i++) {
         add(homes[i], 1000, 0, homes[i]);
         g.partition = homes[i];
@@ -520,12 +520,12 @@ START_TEST(a_refusal_is_true_while_modes_change)
     int both = 0;
     for (int first = 1; first < 8; first++) {
         for (int second = 1; second < 10; second++) {
-            seek(q, first, second);
+            seek(request, first, second);
             both += moves == MOVES;
         }
     }
     ck_assert_int_gt(both, 0);
-    gang_request_free(q);
+    gang_request_free(request);
     for (int i = 0; i < HOMES; i++)
         gang_request_free(taker[i]);
     gang_worker_free(other);

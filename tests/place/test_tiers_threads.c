@@ -47,12 +47,12 @@ static gang_request *name_partition(int i)
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
     char other[20];
-    gang_request *q = NULL;
+    gang_request *request = NULL;
     snprintf(other, sizeof(other), "other%d", i % 500);
     g.partition = other;
     g.where = "not age < 3";
-    check(gang_request_new(s.c, &spec, &q, NULL), "request");
-    return q;
+    check(gang_request_new(s.c, &spec, &request, NULL), "request");
+    return request;
 }
 
 static void *place(void *user)
@@ -64,10 +64,10 @@ static void *place(void *user)
         check(gang_alloc(w, owner[i % 2], &id[1], NULL), "owner");
         check(gang_alloc_free(w, id[0]), "free");
         check(gang_alloc_free(w, id[1]), "free");
-        gang_request *q = name_partition(i);
-        if (gang_alloc_test(w, q, NULL) == GANG_OK)
+        gang_request *request = name_partition(i);
+        if (gang_alloc_test(w, request, NULL) == GANG_OK)
             ck_abort_msg("a partition without nodes took work");
-        gang_request_free(q);
+        gang_request_free(request);
         atomic_fetch_add(&placed, 2);
     }
     return NULL;

@@ -163,13 +163,13 @@ START_TEST(without_nodes_no_domain_takes_a_gang)
     struct gang_request_spec spec = request_of(&g, 1);
     g.same = "rack";
     spec.prefer = "rack";
-    gang_request *q = stage_request(&s, &spec);
-    EXPECT_RESULT(gang_alloc_test(s.w, q, &error), GANG_ENEVER, &error);
+    gang_request *request = stage_request(&s, &spec);
+    EXPECT_RESULT(gang_alloc_test(s.w, request, &error), GANG_ENEVER, &error);
     gang_node_id id = node[add("b1", "r1", 1)];
-    EXPECT_RESULT(gang_alloc_test(s.w, q, &error), GANG_OK, &error);
+    EXPECT_RESULT(gang_alloc_test(s.w, request, &error), GANG_OK, &error);
     MUST(gang_node_remove(s.w, id)); /* a rack without nodes */
-    EXPECT_RESULT(gang_alloc_test(s.w, q, &error), GANG_ENEVER, &error);
-    gang_request_free(q);
+    EXPECT_RESULT(gang_alloc_test(s.w, request, &error), GANG_ENEVER, &error);
+    gang_request_free(request);
 }
 END_TEST
 

@@ -65,9 +65,9 @@ static void same_as_live(const char *after)
 
 static gang_result place(const struct gang_request_spec *spec, struct gang_error *error)
 {
-    gang_request *q = stage_request(&s, spec);
-    gang_result r = gang_snapshot_place(s.w, snap, q, error);
-    gang_request_free(q);
+    gang_request *request = stage_request(&s, spec);
+    gang_result r = gang_snapshot_place(s.w, snap, request, error);
+    gang_request_free(request);
     return r;
 }
 
@@ -146,11 +146,11 @@ START_TEST(placement_on_a_snapshot_equals_placement_on_the_cluster)
             same_as_live("release");
         } else {
             draw(&r);
-            gang_request *q = stage_request(&s, &r.spec);
-            gang_result test = gang_snapshot_test(s.w, snap, q, NULL);
-            gang_result there = gang_snapshot_place(s.w, snap, q, &error);
+            gang_request *request = stage_request(&s, &r.spec);
+            gang_result test = gang_snapshot_test(s.w, snap, request, NULL);
+            gang_result there = gang_snapshot_place(s.w, snap, request, &error);
             struct outcome live = stage_try(&s, &r.spec);
-            gang_request_free(q);
+            gang_request_free(request);
             ck_assert_int_eq(test, there);
             ck_assert_msg(there == live.result, "%s in the snapshot (%s), %s (%s)",
                           gang_result_name(there), error.text, gang_result_name(live.result),
@@ -201,12 +201,12 @@ START_TEST(a_what_if_test_takes_nothing)
 {
     struct gang_group_spec g = group_of(4, 1000, 4000);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     MUST(gang_snapshot_take(s.w, snap));
     for (int i = 0; i < 10; i++)
-        MUST(gang_snapshot_test(s.w, snap, q, NULL));
+        MUST(gang_snapshot_test(s.w, snap, request, NULL));
     same_as_live("test");
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -361,11 +361,11 @@ static gang_alloc_id on_node_1(struct gang_group_spec *g)
 {
     struct gang_placement where = GANG_PLACEMENT_INIT;
     struct gang_request_spec spec = request_of(g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_alloc_id id;
     where.node = node[1];
-    MUST(gang_alloc_adopt(s.w, q, &where, 1, &id, NULL));
-    gang_request_free(q);
+    MUST(gang_alloc_adopt(s.w, request, &where, 1, &id, NULL));
+    gang_request_free(request);
     return id;
 }
 
@@ -425,19 +425,20 @@ START_TEST(wrong_arguments_are_refused)
     gang_cluster *c2;
     gang_worker *w2;
     g.count = 3;
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     grown = stage_alloc(&s, &spec);
-    EXPECT_RESULT(gang_snapshot_place(s.w, snap, q, &error), GANG_EINVAL, &error); /* never taken */
+    EXPECT_RESULT(gang_snapshot_place(s.w, snap, request, &error), GANG_EINVAL,
+                  &error); /* never taken */
     ck_assert_int_eq(error.code, GANG_EINVAL);
-    ck_assert_int_eq(gang_snapshot_test(s.w, snap, q, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_snapshot_test(s.w, snap, request, NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_snapshot_release(snap, grown), GANG_EINVAL);
     MUST(gang_snapshot_take(s.w, snap));
-    EXPECT_RESULT(gang_snapshot_place(NULL, snap, q, &error), GANG_EINVAL, &error);
-    EXPECT_RESULT(gang_snapshot_place(s.w, NULL, q, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_snapshot_place(NULL, snap, request, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_snapshot_place(s.w, NULL, request, &error), GANG_EINVAL, &error);
     EXPECT_RESULT(gang_snapshot_place(s.w, snap, NULL, &error), GANG_EINVAL, &error);
     MUST(gang_cluster_new(NULL, &c2, NULL));
     MUST(gang_worker_new(c2, &w2));
-    EXPECT_RESULT(gang_snapshot_place(w2, snap, q, &error), GANG_EINVAL, &error);
+    EXPECT_RESULT(gang_snapshot_place(w2, snap, request, &error), GANG_EINVAL, &error);
     gang_cluster_free(c2);
     ck_assert_int_eq(gang_snapshot_release(NULL, grown), GANG_EINVAL);
     ck_assert_int_eq(gang_snapshot_release(snap, GANG_ID_NONE), GANG_ESTALE);
@@ -446,7 +447,7 @@ START_TEST(wrong_arguments_are_refused)
     atomic_store(&gang__hook_now, release_meanwhile);
     MUST(gang_alloc_grow(s.w, grown, 0, 1, NULL, NULL));
     ck_assert_int_eq(busy, GANG_EBUSY);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -455,13 +456,13 @@ START_TEST(out_of_memory_changes_nothing)
     struct gang_group_spec g = group_of(30, 1000, 500);
     struct gang_request_spec spec = request_of(&g, 1);
     spec.same = "block";
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     int failures = 0;
     MUST(gang_snapshot_take(s.w, snap));
     for (long at = 1;; at = 3 - at) {
         struct gang_error error = GANG_ERROR_INIT;
         s.mem.fail_at = s.mem.calls + at;
-        gang_result r = gang_snapshot_place(s.w, snap, q, &error);
+        gang_result r = gang_snapshot_place(s.w, snap, request, &error);
         bool failed = s.mem.calls >= s.mem.fail_at;
         s.mem.fail_at = 0;
         ck_assert_int_eq(r, failed ? GANG_ENOMEM : GANG_OK);
@@ -475,7 +476,7 @@ START_TEST(out_of_memory_changes_nothing)
     struct gang_totals t = GANG_TOTALS_INIT;
     MUST(gang_snapshot_totals(snap, &t));
     ck_assert_int_eq(t.gpu_milli - t.gpu_free, 15000);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 

@@ -329,9 +329,9 @@ static void preempt(void)
     test_assert(same(scratch, base, true));
     for (size_t i = 0; i < victims; i++)
         MUST(release(scratch, &victim[i]));
-    gang_request *q = stage_request(&s, &r.spec);
-    gang_result test = gang_snapshot_test(s.w, scratch, q, NULL);
-    gang_result placed = gang__snapshot_place_where(s.w, scratch, q, &placed_at);
+    gang_request *request = stage_request(&s, &r.spec);
+    gang_result test = gang_snapshot_test(s.w, scratch, request, NULL);
+    gang_result placed = gang__snapshot_place_where(s.w, scratch, request, &placed_at);
     ck_assert_int_eq(test == GANG_ENEVER ? GANG_ENOFIT : test, placed);
     ck_assert_int_eq(placed == GANG_OK, placed_at.count > 0);
     if (placed != GANG_OK || held_count == HELD) {
@@ -341,7 +341,7 @@ static void preempt(void)
                 MUST(retake(scratch, &victim[i]));
             test_assert(same(scratch, base, true));
         }
-        gang_request_free(q);
+        gang_request_free(request);
         refused++;
         return;
     }
@@ -358,13 +358,13 @@ static void preempt(void)
     gang_alloc_id id;
     struct gang_error error = GANG_ERROR_INIT;
     gang_result r2 =
-        gang_alloc_adopt(s.w, q, placed_at.place, (int64_t)placed_at.count, &id, &error);
+        gang_alloc_adopt(s.w, request, placed_at.place, (int64_t)placed_at.count, &id, &error);
     ck_assert_msg(r2 == GANG_OK, "%s %s: %s", gang_result_name(r2), error.path, error.text);
     is_as_planned(id);
     same_as_live(scratch, "preempted");
     forget_gone();
     hold(id, &r);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 
 static void grow(void)
@@ -429,8 +429,8 @@ START_TEST(places_are_given_in_the_order_of_ranks)
         struct random_request r;
         draw(&r, 12);
         take();
-        gang_request *q = stage_request(&s, &r.spec);
-        gang_result planned = gang__snapshot_place_where(s.w, scratch, q, &placed_at);
+        gang_request *request = stage_request(&s, &r.spec);
+        gang_result planned = gang__snapshot_place_where(s.w, scratch, request, &placed_at);
         struct outcome o = stage_try(&s, &r.spec);
         ck_assert_int_eq(o.result == GANG_ENEVER ? GANG_ENOFIT : o.result, planned);
         if (planned == GANG_OK) {
@@ -442,7 +442,7 @@ START_TEST(places_are_given_in_the_order_of_ranks)
             if (id != GANG_ID_NONE)
                 MUST(gang_alloc_free(s.w, id));
         }
-        gang_request_free(q);
+        gang_request_free(request);
     }
 }
 END_TEST
@@ -460,14 +460,14 @@ START_TEST(a_copy_answers_like_its_original)
     struct gang_request_spec spec = request_of(&g, 1);
     spec.same = "rack";
     stage_alloc(&s, &spec);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     take();
     for (int i = 0; i < 20; i++) {
         struct gang_placement first[4];
-        MUST(gang__snapshot_place_where(s.w, base, q, &placed_at));
+        MUST(gang__snapshot_place_where(s.w, base, request, &placed_at));
         ck_assert_uint_eq(placed_at.count, 4);
         memcpy(first, placed_at.place, sizeof(first));
-        MUST(gang__snapshot_place_where(s.w, scratch, q, &placed_at));
+        MUST(gang__snapshot_place_where(s.w, scratch, request, &placed_at));
         ck_assert_mem_eq(first, placed_at.place, sizeof(first));
         test_assert(same(base, scratch, true));
     }
@@ -483,7 +483,7 @@ START_TEST(a_copy_answers_like_its_original)
     ck_assert_uint_eq(count, NODES / 2);
     restore(); /* of the same take, and now listed */
     ck_assert(scratch->listed);
-    MUST(gang__snapshot_place_where(s.w, live, q, &placed_at));
+    MUST(gang__snapshot_place_where(s.w, live, request, &placed_at));
     ck_assert(!same(live, base, true));
     struct gang_totals a = GANG_TOTALS_INIT, b = GANG_TOTALS_INIT;
     MUST(gang_snapshot_totals(base, &a));
@@ -505,7 +505,7 @@ START_TEST(a_copy_answers_like_its_original)
     MUST(gang_snapshot_set_state(scratch, node[0], GANG_NODE_DOWN));
     restore();
     gang_request_free(q2);
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -566,9 +566,9 @@ START_TEST(places_taken_by_another_are_not_retaken)
     ck_assert_int_eq(gang__snapshot_retake(scratch, id), GANG_ENOFIT); /* two are not free */
     g.count = g.min = NODES - 4 + 1;
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     MUST(gang__snapshot_copy(live, scratch));
-    MUST(gang__snapshot_place_where(s.w, scratch, q, &placed_at));
+    MUST(gang__snapshot_place_where(s.w, scratch, request, &placed_at));
     MUST(gang__snapshot_copy(live, scratch));
     ck_assert_int_eq(gang__snapshot_retake_tasks(scratch, id, tasks, 2), GANG_ENOFIT);
     test_assert(same(live, scratch, true)); /* the one that was free is as it was */
@@ -577,7 +577,7 @@ START_TEST(places_taken_by_another_are_not_retaken)
     ck_assert_int_eq(gang_snapshot_release(scratch, id), GANG_ERANGE);
     MUST(gang__snapshot_retake(scratch, id));
     test_assert(same(scratch, base, true));
-    gang_request_free(q);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -597,11 +597,11 @@ START_TEST(an_exclusive_node_goes_back_with_its_last_task)
         place[i] = (struct gang_placement)GANG_PLACEMENT_INIT;
         place[i].node = node[i / 2];
     }
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     gang_node_id first = node[0];
     gang_alloc_id id;
-    MUST(gang_alloc_adopt(s.w, q, place, 4, &id, NULL));
-    gang_request_free(q);
+    MUST(gang_alloc_adopt(s.w, request, place, 4, &id, NULL));
+    gang_request_free(request);
     struct gang_node_info info = {.size = sizeof(info)};
     take();
     MUST(release_tasks(scratch, id, all + 1, 1)); /* one of two */
@@ -635,9 +635,9 @@ START_TEST(a_released_node_is_as_free_as_any)
     spec.exclusive = true;
     g.min = 1;
     at.node = node[3]; /* with unnamed cores */
-    gang_request *q = stage_request(&s, &spec);
-    MUST(gang_alloc_adopt(s.w, q, &at, 1, &id, NULL));
-    gang_request_free(q);
+    gang_request *request = stage_request(&s, &spec);
+    MUST(gang_alloc_adopt(s.w, request, &at, 1, &id, NULL));
+    gang_request_free(request);
     MUST(gang_snapshot_take(s.w, base));
     for (int i = 0; i < NODES; i++)
         if (i != 3)
@@ -660,9 +660,9 @@ START_TEST(growth_is_bound_to_the_domain_of_the_snapshot)
     gang_alloc_id id;
     spec.same = "rack";
     at.node = node[0];
-    gang_request *q = stage_request(&s, &spec);
-    MUST(gang_alloc_adopt(s.w, q, &at, 1, &id, NULL));
-    gang_request_free(q);
+    gang_request *request = stage_request(&s, &spec);
+    MUST(gang_alloc_adopt(s.w, request, &at, 1, &id, NULL));
+    gang_request_free(request);
     take();
     describe_anew(0, "elsewhere");
     MUST(gang__snapshot_grow_where(s.w, scratch, id, 0, 1, &placed_at));
@@ -687,15 +687,15 @@ START_TEST(adopting_more_is_all_or_nothing)
     struct gang_group_spec whole = group_of(1, 0, 1000);
     struct gang_placement over = placed_at.place[4];
     struct gang_request_spec its = request_of(&whole, 1);
-    gang_request *q = stage_request(&s, &its);
+    gang_request *request = stage_request(&s, &its);
     over.group = 0;
-    if (gang_alloc_adopt(s.w, q, &over, 1, &other, NULL) != GANG_OK) {
+    if (gang_alloc_adopt(s.w, request, &over, 1, &other, NULL) != GANG_OK) {
         ck_assert_uint_eq(over.gpus, stage_tasks(&s, id)->task[0].gpus);
         other = GANG_ID_NONE;
         over.gpus = placed_at.place[3].gpus;
-        MUST(gang_alloc_adopt(s.w, q, &over, 1, &other, NULL));
+        MUST(gang_alloc_adopt(s.w, request, &over, 1, &other, NULL));
     }
-    gang_request_free(q);
+    gang_request_free(request);
     MUST(gang_snapshot_take(s.w, base));
     ck_assert_int_eq(gang__alloc_adopt_more(s.w, id, placed_at.place, 6), GANG_ENOFIT);
     same_as_live(base, "refused");
@@ -768,7 +768,7 @@ START_TEST(wrong_arguments_are_refused)
     struct gang_request_spec spec = request_of(&g, 1);
     g.min = 1;
     gang_alloc_id id = stage_alloc(&s, &spec), none = GANG_ID_NONE;
-    gang_request *q = stage_request(&s, &spec);
+    gang_request *request = stage_request(&s, &spec);
     const int64_t ok[] = {0, 2}, unsorted[] = {2, 0}, twice[] = {1, 1}, unknown[] = {1, 7};
     gang_cluster *c2;
     gang_worker *w2;
@@ -780,14 +780,14 @@ START_TEST(wrong_arguments_are_refused)
     ck_assert_int_eq(gang__snapshot_copy(scratch, base), GANG_EINVAL); /* never taken */
     ck_assert_int_eq(gang__snapshot_copy(scratch, other), GANG_EINVAL);
     ck_assert_int_eq(release_tasks(scratch, id, ok, 2), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_place_where(s.w, scratch, q, &placed_at), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_place_where(s.w, scratch, request, &placed_at), GANG_EINVAL);
     ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 0, 1, &placed_at), GANG_EINVAL);
     MUST(gang__snapshot_copy(other, other));
     take();
     ck_assert_int_eq(gang__snapshot_copy(NULL, base), GANG_EINVAL);
     ck_assert_int_eq(gang__snapshot_copy(scratch, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_place_where(w2, scratch, q, &placed_at), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_place_where(s.w, other, q, &placed_at), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_place_where(w2, scratch, request, &placed_at), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_place_where(s.w, other, request, &placed_at), GANG_EINVAL);
     ck_assert_int_eq(gang__snapshot_grow_where(w2, scratch, id, 0, 1, &placed_at), GANG_EINVAL);
     ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 1, 1, &placed_at), GANG_EINVAL);
     ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 0, 0, &placed_at), GANG_ERANGE);
@@ -817,7 +817,7 @@ START_TEST(wrong_arguments_are_refused)
     restore();
     ck_assert_int_eq(release_tasks(scratch, young, ok, 1), GANG_ENOENT);
     test_assert(same(scratch, base, true));
-    gang_request_free(q);
+    gang_request_free(request);
     gang_snapshot_free(other);
     gang_cluster_free(c2);
 }

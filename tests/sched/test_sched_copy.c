@@ -242,12 +242,12 @@ START_TEST(allocations_outside_the_scheduler_stay_taken)
 {
     struct gang_group_spec g = group_of(1, 0, 3000);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request *q;
+    gang_request *request;
     gang_alloc_id alloc;
     host_open(&here, 1, 4);
-    MUST(gang_request_new(here.stage.c, &spec, &q, NULL));
-    MUST(gang_alloc(here.stage.w, q, &alloc, NULL));
-    gang_request_free(q);
+    MUST(gang_request_new(here.stage.c, &spec, &request, NULL));
+    MUST(gang_alloc(here.stage.w, request, &alloc, NULL));
+    gang_request_free(request);
     gang_job_id id = submit(&here, 2, 0);
     copy_to(&there, &here);
     host_run(&there, S);

@@ -157,13 +157,13 @@ struct gang_request {
 /* Checks and compiles groups alone: the shapes of a mix, which are never placed. Errors name
  * "shapes[i]". */
 gang_result gang__shapes_compile(gang_cluster *c, const struct gang_group_spec *shapes,
-                                 size_t shape_size, size_t count, gang_request **q,
+                                 size_t shape_size, size_t count, gang_request **request,
                                  struct gang_error *error);
 
 /* Like gang_request_new() for a copy of a request: the mix (place/request/mix.h) does not learn
  * it. */
 gang_result gang__request_compile(gang_cluster *c, const struct gang_request_spec *spec,
-                                  gang_request **q, struct gang_error *error);
+                                  gang_request **request, struct gang_error *error);
 
 /* From now on each `prefer` binds like `same` what starts together. Before any other use of the
  * request. */

@@ -224,15 +224,15 @@ static gang_result request_make(const struct gang__request_job *job, gang_reques
 }
 
 gang_result gang__request_compile(gang_cluster *c, const struct gang_request_spec *spec,
-                                  gang_request **q, struct gang_error *error)
+                                  gang_request **request, struct gang_error *error)
 {
     struct gang_request_spec in;
-    *q = NULL;
+    *request = NULL;
     gang_result r = gang__struct_in(&in, sizeof(in), sizeof(in), spec, spec->size);
     if (r != GANG_OK)
         return gang__error(error, r, "size", "struct gang_request_spec is not set up");
     const struct gang__request_job j = {c, &in, error, "groups"};
-    return request_make(&j, q);
+    return request_make(&j, request);
 }
 
 gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_spec *spec,
@@ -255,7 +255,7 @@ gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_sp
 }
 
 gang_result gang__shapes_compile(gang_cluster *c, const struct gang_group_spec *shapes,
-                                 size_t shape_size, size_t count, gang_request **q,
+                                 size_t shape_size, size_t count, gang_request **request,
                                  struct gang_error *error)
 {
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
@@ -267,7 +267,7 @@ gang_result gang__shapes_compile(gang_cluster *c, const struct gang_group_spec *
     spec.min = 1; /* a shape need not say */
     spec.policy = GANG_POLICY_PACK;
     const struct gang__request_job j = {c, &spec, error, "shapes"};
-    return request_make(&j, q);
+    return request_make(&j, request);
 }
 
 void gang__request_ref(gang_request *request, uint32_t times)

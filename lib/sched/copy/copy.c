@@ -160,7 +160,7 @@ static void copy_gang_state(struct gang__gang *to, const struct gang__gang *from
     to->bypass.starved = from->bypass.starved;
     to->bypass.bypassed = from->bypass.bypassed;
     to->bypass.blocked_ns = from->bypass.blocked_ns;
-    to->bypass.in_vain_at = from->bypass.in_vain_at;
+    to->bypass.cannot_fit_at = from->bypass.cannot_fit_at;
     to->bypass.had_turn = from->bypass.had_turn;
     to->preempt.handover_failed_at = from->preempt.handover_failed_at;
     to->preempt.took = from->preempt.took;

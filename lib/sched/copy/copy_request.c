@@ -9,15 +9,16 @@
 #include "sched/intake/intake.h"
 #include "sched/usage/usage.h"
 
-static gang_result compile(gang_sched *s, const struct gang__request_text *text, gang_request **q)
+static gang_result compile(gang_sched *s, const struct gang__request_text *text,
+                           gang_request **request)
 {
     struct gang__request_spec *from = gang__request_spec_read(&s->mem, text);
     if (!from)
         return GANG_ENOMEM;
-    gang_result made = gang__request_compile(s->cluster, &from->spec, q, NULL);
+    gang_result made = gang__request_compile(s->cluster, &from->spec, request, NULL);
     gang__release(&s->mem, from);
     if (made == GANG_OK && text->request->insists)
-        gang__request_insist(*q);
+        gang__request_insist(*request);
     return made;
 }
 
@@ -88,7 +89,7 @@ static struct gang_request_spec held_request(struct gang__block *b, const gang_r
     return spec;
 }
 
-static gang_result compile_held(gang_sched *s, const gang_request *from, gang_request **q)
+static gang_result compile_held(gang_sched *s, const gang_request *from, gang_request **request)
 {
     struct gang__block b = {NULL, 0};
     (void)held_request(&b, from);
@@ -96,7 +97,7 @@ static gang_result compile_held(gang_sched *s, const gang_request *from, gang_re
     if (!b.base)
         return GANG_ENOMEM;
     struct gang_request_spec spec = held_request(&b, from);
-    gang_result r = gang__request_compile(s->cluster, &spec, q, NULL);
+    gang_result r = gang__request_compile(s->cluster, &spec, request, NULL);
     gang__release(&s->mem, b.base);
     return r;
 }

@@ -2,11 +2,12 @@
 /* When does waiting make a gang starved? gang_queue_spec.max_wait_ns counts from when the job could
  * start, max_blocked_ns from when it had its turn and found no capacity.
  *
- * The second is in force unless the queue says otherwise, so a gang must not close a cluster in
- * vain: when its time has come, it becomes starved only if it would fit as soon as all running jobs
- * had ended. If it would not (a node is down or reserved, capacity belongs to others), the time
- * counts anew when it is tried after the next change. Nor does it become starved while its leaf
- * has planned starts: these come one after the other, and backfill delays none of them.
+ * The second is in force unless the queue says otherwise, so a gang must not close a cluster
+ * without use: when its time has come, it becomes starved only if it would fit as soon as all
+ * running jobs had ended. If it would not (a node is down or reserved, capacity belongs to others),
+ * the time counts from the start when it is tried after the next change. Nor does it become starved
+ * while its leaf has planned starts: these come one after the other, and backfill delays none of
+ * them.
  * order/bypass.c has what follows for the other gangs. */
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/order/order.h"
@@ -94,6 +95,6 @@ void gang__starve_due(gang_sched *s, struct gang__job *job)
         else if (would_fit(s, g))
             gang__bypass_starve(s, g, GANG__STARVED_BLOCKED);
         else
-            gang__bypass_in_vain(s, g);
+            gang__bypass_cannot_fit(s, g);
     }
 }

@@ -152,7 +152,7 @@ void gang__bypass_starve(gang_sched *s, struct gang__gang *g, uint8_t starved)
 
 void gang__bypass_blocked(gang_sched *s, struct gang__gang *g)
 {
-    bool again = g->bypass.blocked_ns == INT64_MAX && g->bypass.in_vain_at != s->wake.changes;
+    bool again = g->bypass.blocked_ns == INT64_MAX && g->bypass.cannot_fit_at != s->wake.changes;
     if ((g->bypass.had_turn && !again) || g->job->leaf->q->max_blocked_ns < 0)
         return;
     g->bypass.had_turn = true;
@@ -160,10 +160,10 @@ void gang__bypass_blocked(gang_sched *s, struct gang__gang *g)
     gang__wake_job(s, g->job, GANG__WAKE_TIMER);
 }
 
-void gang__bypass_in_vain(gang_sched *s, struct gang__gang *g)
+void gang__bypass_cannot_fit(gang_sched *s, struct gang__gang *g)
 {
     g->bypass.blocked_ns = INT64_MAX;
-    g->bypass.in_vain_at = s->wake.changes;
+    g->bypass.cannot_fit_at = s->wake.changes;
 }
 
 /* It starved by max_blocked_ns alone, and waits. */

@@ -168,9 +168,9 @@ bool gang__bypass_returns_to_closed(gang_sched *s, const struct gang__gang *g);
 void gang__bypass_count(gang_sched *s, const struct gang__gang *g);
 /* The gang had its turn and found no capacity: from the first time on, max_blocked_ns counts. */
 void gang__bypass_blocked(gang_sched *s, struct gang__gang *g);
-/* The gang would not fit even if all jobs had ended: it counts anew, if it is tried after something
- * changed. */
-void gang__bypass_in_vain(gang_sched *s, struct gang__gang *g);
+/* The gang would not fit even if all jobs had ended: its time counts from the start again, when it
+ * is tried after something changed. */
+void gang__bypass_cannot_fit(gang_sched *s, struct gang__gang *g);
 /* The gang waits, and is starved from now on. `starved`: GANG__STARVED_*. */
 void gang__bypass_starve(gang_sched *s, struct gang__gang *g, uint8_t starved);
 /* The gang gets a planned start. If it starved by max_blocked_ns alone, backfill sees to it from

@@ -10,7 +10,7 @@ void gang__order_set_starved(gang_sched *s, struct gang__gang *g, uint8_t starve
 
 /* ---- class_state.c --------------------------------------------------------------------------- */
 
-/* The class enters the order of its leaf, or leaves it; it has left, and backfill is told. */
+/* The class enters the order of its leaf, or leaves it. It has left: backfill notes that. */
 void gang__class_enter_ready(struct gang__wait_class *class);
 void gang__class_leave_ready(gang_sched *s, struct gang__wait_class *class);
 void gang__class_left_ready(gang_sched *s, struct gang__wait_class *class);

@@ -54,7 +54,7 @@ static bool note_target(gang_sched *s, struct gang__stop *stop, const struct gan
     return true;
 }
 
-/* A stop of all single tasks of the gang that have the victim's fate. */
+/* A stop of all single tasks of the gang that stop, or move, as the victim does. */
 static bool make_task_stop(struct gang__preemption *p, struct gang__victim *x)
 {
     gang_sched *s = p->s;

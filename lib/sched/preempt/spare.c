@@ -169,7 +169,7 @@ static void spare_few(struct gang__preemption *p)
 void gang__preempt_spare(struct gang__preemption *p)
 {
     const struct gang__victims *v = p->s->preempt.victims;
-    bool rows = gang__slice_concerns(p->taker); /* its places in a row are found anew each time */
+    bool rows = gang__slice_concerns(p->taker); /* its places in a row are searched each time */
     bool tries = p->mode != GANG__PREEMPT_MOVE && p->grow_group < 0;
     if (rows || (tries && v->count <= FEW))
         spare_few(p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Is an attempt to preempt for a blocked gang worth while? What forbids it, and quick questions
- * that spare attempts in vain. */
+ * that spare attempts which cannot succeed. */
 #include "sched/calendar/calendar.h"
 #include "sched/order/order.h"
 #include "sched/preempt/preempt_in.h"

@@ -112,7 +112,7 @@ struct gang__gang_bypass {
     struct gang__gang *next, **at; /* in sched.bypass.starved */
     int64_t bypassed;              /* by so many gangs, since it waits for capacity */
     int64_t blocked_ns;            /* when it had its turn and found no capacity; INT64_MAX: it */
-    uint64_t in_vain_at;           /* waits in vain, as of this many sched.wake.changes */
+    uint64_t cannot_fit_at;        /* cannot fit, as of this many sched.wake.changes */
     bool had_turn;                 /* blocked_ns counts */
     uint8_t starved;               /* GANG__STARVED_*: no gang passes it any more */
 };

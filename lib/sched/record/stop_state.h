@@ -24,7 +24,7 @@ struct gang__stop {
     /* When it is asked again, killed, or over unless the host reports; INT64_MAX: when it reports.
      */
     int64_t next_ns;
-    gang_job_id because; /* as the host is told: for which job, */
+    gang_job_id because; /* as the op says: for which job, */
     int32_t end;         /* and how its job ends */
     int32_t reason;
     bool killed;   /* the host killed it, and is still to report */

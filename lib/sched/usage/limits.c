@@ -128,8 +128,8 @@ struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *
     return by;
 }
 
-/* The user limit was asked when the gangs that have stopped were chosen. It follows what all users
- * of the leaf use: were it asked again, gangs might have stopped in vain. */
+/* The user limit was checked when the victims were chosen. It follows the usage of all users of the
+ * leaf: a second check might refuse the start for which gangs have stopped. */
 bool gang__limits_allow_promised(gang_sched *s, struct gang__gang *g,
                                  const struct gang_placement *places, int64_t count)
 {
