@@ -23,68 +23,43 @@
  * head, or with a head that has places to return to; classes of strict leaves and of leaves that
  * bound bypasses; and all classes while something is reserved.
  */
-#include <stddef.h>
-
-#include "sched/backfill/backfill_in.h"
+#include "sched/backfill/candidates_in.h"
 #include "sched/calendar/calendar.h"
 #include "sched/order/order.h"
 #include "sched/wake/wake.h"
 
-struct gang__candidates {
-    struct gang__hash_link link;         /* in leaf->backfill.by_key */
-    struct gang__candidates *next, **at; /* in leaf->backfill.all */
-    struct gang__candidates *next_due;   /* in leaf->backfill.due, while `due` */
-    struct gang__queue_state *leaf;
-    struct gang__request_class *request_class;
-    struct gang__user *user;
-    bool fixed;
-    bool due;                         /* one of its classes may be made READY */
-    uint32_t refs;                    /* of its classes */
-    struct gang__ordered_set waiting; /* by the order of the leaf */
-    struct gang__wait_class *tried;
-    struct gang__wait_class *ready; /* READY for all of them; NULL: none */
-    int64_t most_ns;                /* a gang that runs longer cannot start, as a try has shown */
-};
-
 /* ---- the tree of waiting classes ------------------------------------------------------------- */
-
-static struct gang__wait_class *class_at(const struct gang__set_link *n)
-{
-    return (struct gang__wait_class *)((char *)(uintptr_t)n -
-                                       offsetof(struct gang__wait_class, backfill.link));
-}
 
 static int by_order(const struct gang__set_link *a, const struct gang__set_link *b, const void *ctx)
 {
     const struct gang__queue_state *leaf = ctx;
-    return gang__gang_before(gang__wait_class_head(class_at(a)), gang__wait_class_head(class_at(b)),
-                             leaf->q->order);
+    return gang__gang_before(gang__wait_class_head(gang__candidate_at(a)),
+                             gang__wait_class_head(gang__candidate_at(b)), leaf->q->order);
 }
 
 static bool refresh(struct gang__set_link *n)
 {
-    struct gang__wait_class *class = class_at(n);
+    struct gang__wait_class *class = gang__candidate_at(n);
     int64_t least = class->backfill.run_ns;
     for (int side = 0; side < 2; side++)
         if (n->child[side])
-            least = gang__min(least, class_at(n->child[side])->backfill.shortest_ns);
+            least = gang__min(least, gang__candidate_at(n->child[side])->backfill.shortest_ns);
     bool changed = least != class->backfill.shortest_ns;
     class->backfill.shortest_ns = least;
     return changed;
 }
 
-/* The first in the order of the leaf that runs no longer; NULL: none. */
-static struct gang__wait_class *first_within(const struct gang__candidates *candidates,
-                                             int64_t most_ns)
+struct gang__wait_class *gang__candidates_first_within(const struct gang__candidates *candidates,
+                                                       int64_t most_ns)
 {
     struct gang__set_link *n = candidates->waiting.root;
-    if (!n || class_at(n)->backfill.shortest_ns > most_ns)
+    if (!n || gang__candidate_at(n)->backfill.shortest_ns > most_ns)
         return NULL;
     for (;;) {
-        if (n->child[0] && class_at(n->child[0])->backfill.shortest_ns <= most_ns)
+        if (n->child[0] && gang__candidate_at(n->child[0])->backfill.shortest_ns <= most_ns)
             n = n->child[0];
-        else if (class_at(n)->backfill.run_ns <= most_ns)
-            return class_at(n);
+        else if (gang__candidate_at(n)->backfill.run_ns <= most_ns)
+            return gang__candidate_at(n);
         else
             n = n->child[1];
     }
@@ -140,7 +115,7 @@ static struct gang__candidates *candidates_of(gang_sched *s, struct gang__wait_c
     return class->backfill.candidates;
 }
 
-static void mark_due(struct gang__candidates *candidates)
+void gang__candidates_mark_due(struct gang__candidates *candidates)
 {
     if (candidates->due)
         return;
@@ -189,7 +164,7 @@ static bool may_keep(const gang_sched *s, const struct gang__wait_class *class)
            job->state != GANG_JOB_RUNNING;
 }
 
-static void keep_in(struct gang__wait_class *class, uint8_t where)
+void gang__candidates_keep_in(struct gang__wait_class *class, uint8_t where)
 {
     struct gang__candidates *candidates = class->backfill.candidates;
     class->backfill.kept = where;
@@ -209,7 +184,7 @@ bool gang__candidates_keep_again(gang_sched *s, struct gang__wait_class *class, 
     if (!may_keep(s, class) || !candidates_of(s, class))
         return false;
     class->backfill.run_ns = gang__calendar_estimate(s, gang__wait_class_head(class));
-    keep_in(class, kept);
+    gang__candidates_keep_in(class, kept);
     return true;
 }
 
@@ -241,7 +216,7 @@ void gang__candidates_left_ready(struct gang__wait_class *class)
     if (!candidates || candidates->ready != class)
         return;
     candidates->ready = NULL;
-    mark_due(candidates);
+    gang__candidates_mark_due(candidates);
 }
 
 void gang__candidates_deferred(struct gang__wait_class *class)
@@ -249,150 +224,8 @@ void gang__candidates_deferred(struct gang__wait_class *class)
     struct gang__candidates *candidates = class->backfill.candidates;
     if (candidates && candidates->ready == class && candidates->waiting.root &&
         candidates->leaf->q->backfill_order != GANG_BACKFILL_ORDER_WIDEST &&
-        class_at(candidates->waiting.root)->backfill.shortest_ns < class->backfill.run_ns)
+        gang__candidate_at(candidates->waiting.root)->backfill.shortest_ns < class->backfill.run_ns)
         gang__candidates_left_ready(class);
-}
-
-/* ---- which class is tried next --------------------------------------------------------------- */
-
-/* More capacity may be free. The READY class stays READY, and one before it may become READY,
- * too. */
-static void reset_bounds(struct gang__candidates *candidates)
-{
-    candidates->most_ns = GANG__NEVER;
-    candidates->ready = NULL;
-    mark_due(candidates);
-}
-
-/* Something happened that may help: all classes that were tried wait again. */
-static void retry_all(struct gang__candidates *candidates)
-{
-    while (candidates->tried) {
-        struct gang__wait_class *class = candidates->tried;
-        gang__candidates_unkeep(class);
-        keep_in(class, GANG__KEPT_WAITING);
-    }
-    reset_bounds(candidates);
-}
-
-/* In a backfill order by run time: the longest run time that comes as early as the shortest one
- * that waits. */
-static int64_t first_in_order(const gang_sched *s, const struct gang__candidates *candidates)
-{
-    int64_t least = class_at(candidates->waiting.root)->backfill.shortest_ns;
-    const struct gang__gang *g = gang__wait_class_head(class_at(candidates->waiting.root));
-    switch (candidates->leaf->q->backfill_order) {
-    case GANG_BACKFILL_ORDER_SHORTEST:
-        return least;
-    case GANG_BACKFILL_ORDER_SMALLEST:
-        return gang__backfill_longest_tied_ns(s, g, least);
-    default: /* the order of the leaf decides */
-        return GANG__NEVER;
-    }
-}
-
-/* The class to be tried next; NULL: none can start. */
-static struct gang__wait_class *next_candidate(gang_sched *s,
-                                               const struct gang__candidates *candidates)
-{
-    const struct gang__calendar *cal = s->calendar;
-    struct gang__set_link *n = gang__set_first(&candidates->waiting);
-    if (!n)
-        return NULL;
-    struct gang__wait_class *first = class_at(n);
-    if (!cal || !cal->timeline || cal->failed_in == s->runs || !gang__calendar_sync(s) ||
-        gang__calendar_may_plan(gang__wait_class_head(first)))
-        return first;
-    int64_t most =
-        gang__min(candidates->most_ns, gang__calendar_free_ns(s, gang__wait_class_head(first)));
-    if (class_at(candidates->waiting.root)->backfill.shortest_ns > most)
-        return NULL;
-    return first_within(candidates, gang__min(most, first_in_order(s, candidates)));
-}
-
-/* Has the next gang of the leaf a plan? Candidates behind all plans are chosen after it, when it is
- * known what it leaves. */
-static bool is_planned_next(const struct gang__queue_state *leaf)
-{
-    struct gang__set_link *n = gang__set_first(&leaf->order.ready);
-    return n &&
-           gang__wait_class_head(GANG__OF(struct gang__wait_class, ready_link, n))->calendar.plan !=
-               0;
-}
-
-/* Are all candidates behind the plans? */
-static bool are_behind_plans(const struct gang__candidates *candidates)
-{
-    struct gang__set_link *n = gang__set_first(&candidates->waiting);
-    return n && !gang__calendar_may_plan(gang__wait_class_head(class_at(n)));
-}
-
-static void make_ready_in(gang_sched *s, struct gang__queue_state *leaf)
-{
-    bool planned = is_planned_next(leaf);
-    struct gang__candidates *candidates, *later = NULL;
-    while ((candidates = leaf->backfill.due) != NULL) {
-        leaf->backfill.due = candidates->next_due;
-        if (planned && are_behind_plans(candidates)) {
-            candidates->next_due = later;
-            later = candidates;
-            continue;
-        }
-        candidates->due = false;
-        struct gang__wait_class *class = candidates->ready ? NULL : next_candidate(s, candidates);
-        if (!class)
-            continue;
-        gang__order_unblock(s, class);
-        candidates->ready = class;
-    }
-    leaf->backfill.due = later;
-}
-
-void gang__candidates_make_ready(gang_sched *s)
-{
-    uint64_t moves = s->calendar ? s->calendar->changes : 0;
-    for (struct gang__queue_state **at = &s->wake.candidates, *leaf; (leaf = *at) != NULL;) {
-        for (struct gang__candidates *candidates = leaf->backfill.all; candidates;
-             candidates = candidates->next) {
-            if (leaf->wake.retry_candidates)
-                retry_all(candidates);
-            else if (moves != s->backfill.changes_seen)
-                reset_bounds(candidates);
-            else
-                break;
-        }
-        leaf->wake.retry_candidates = false;
-        make_ready_in(s, leaf);
-        leaf->wake.candidates = leaf->order.ready.count > 0;
-        if (leaf->wake.candidates)
-            at = &leaf->wake.next_candidates;
-        else
-            *at = leaf->wake.next_candidates;
-    }
-    s->backfill.changes_seen = moves;
-}
-
-void gang__candidates_unkeep_all(gang_sched *s)
-{
-    for (uint32_t i = 0; i < s->queues->count; i++)
-        for (struct gang__candidates *candidates = s->qs[i]->backfill.all; candidates;
-             candidates = candidates->next) {
-            retry_all(candidates);
-            while (candidates->waiting.count > 0)
-                gang__order_unblock(s, class_at(gang__set_first(&candidates->waiting)));
-        }
-    for (; s->wake.candidates; s->wake.candidates = s->wake.candidates->wake.next_candidates)
-        s->wake.candidates->wake.candidates = s->wake.candidates->wake.retry_candidates = false;
-}
-
-bool gang__candidates_any_kept(const gang_sched *s)
-{
-    for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__candidates *candidates = s->qs[i]->backfill.all; candidates;
-             candidates = candidates->next)
-            if (candidates->tried || candidates->waiting.count > 0)
-                return true;
-    return false;
 }
 
 /* ---- in a copy ------------------------------------------------------------------------------- */
@@ -406,10 +239,10 @@ void gang__candidates_copy(gang_sched *s, struct gang__wait_class *to,
     if (from->backfill.candidates->ready == from)
         to->backfill.candidates->ready = to;
     if (from->backfill.candidates->due)
-        mark_due(to->backfill.candidates);
+        gang__candidates_mark_due(to->backfill.candidates);
     if (from->backfill.kept == GANG__KEPT_WAITING && to->backfill.kept == GANG__KEPT_TRIED) {
         gang__candidates_unkeep(to);
-        keep_in(to, GANG__KEPT_WAITING);
+        gang__candidates_keep_in(to, GANG__KEPT_WAITING);
     }
 }
 
@@ -439,7 +272,7 @@ static bool check_candidates(const gang_sched *s, const struct gang__candidates 
         right = is_right(s, class, GANG__KEPT_TRIED) && class->backfill.candidates == candidates;
     for (struct gang__set_link *n = gang__set_first(&candidates->waiting); n && right;
          n = gang__set_next(n)) {
-        const struct gang__wait_class *class = class_at(n);
+        const struct gang__wait_class *class = gang__candidate_at(n);
         right = is_right(s, class, GANG__KEPT_WAITING) &&
                 class->backfill.candidates == candidates &&
                 (!before ||
