@@ -147,11 +147,13 @@ static void cycle(gang_sched *s)
     run_stage(s, take_up_rest);
     take_messages_in(s);
     run_stage(s, look_at_nodes);
-    run_stage(s, gang__nodes_step);
+    if (s->nodes.drain_count > 0)
+        run_stage(s, gang__nodes_step);
     run_stage(s, gang__timers_step);
     if (s->budget_timers.count > 0)
         run_stage(s, gang__budgets_step);
-    run_stage(s, finish_handovers);
+    if (s->stop.handovers)
+        run_stage(s, finish_handovers);
     gang__queues_remove_idle(s);
     /* Each run begins with the shares of what is used and demanded now, so that a question asked
      * before it changes nothing. Entitlement depends on them. */
@@ -169,8 +171,10 @@ static void cycle(gang_sched *s)
         run_stage(s, schedule_next);
         run_stage(s, rotate_slices);
         take_messages_in(s); /* callbacks may have left some */
-        run_stage(s, gang__nodes_step);
-        run_stage(s, finish_handovers);
+        if (s->nodes.drain_count > 0)
+            run_stage(s, gang__nodes_step);
+        if (s->stop.handovers)
+            run_stage(s, finish_handovers);
     } while (steps_left(s) && (gang__entitled_unblock(s) || work_left(s)));
 }
 
