@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A gang has got an allocation, or more tasks: usage and orders count it, and the host starts it.
- * If the host refuses, the allocation is released and the gang waits for refused_ns. */
+ * What happens when the host refuses?
+ *
+ * A start     Nothing of the grant stays (gang__start_undo()): the tasks leave usage and the orders
+ *             of victims, and the allocation is released. The job waits until `refused_ns` have
+ *             passed (job->not_before_ns, a timer), then its gang waits in its order like before.
+ *             The free capacity wakes other gangs in the same run.
+ * To resume   The same. The places stay noted, so the gang resumes there later.
+ * More tasks  Only these tasks are given back, and the job waits likewise before the next attempt.
+ *             The gang runs on with the tasks that it had.
+ * A handover  Its victims have stopped: the places are free for all (handover_finish.c).
+ *
+ * A start that limits, capacity or the calendar refuse comes to no grant: cycle/schedule_one.c. */
 #include "sched/grant/grant.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
@@ -61,7 +72,7 @@ bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason)
     int32_t (*op)(const struct gang_event *, void *) = resumes ? s->ops.resume : s->ops.start;
     if (op && op(&e, s->user) != 0) {
         gang__log(s, 0, "the host refused to start job %llu", (unsigned long long)job->id);
-        gang__start_undo(s, g, s->now_ns + s->opts.refused_ns);
+        gang__start_undo(s, g, gang__add_sat(s->now_ns, s->opts.refused_ns));
         return false;
     }
     gang__release(&s->mem, g->places);
@@ -125,7 +136,7 @@ bool gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *task
         note_user(s, g->job);
         gang__give_back_or_defer(s, g, g->alloc, tasks, count);
         gang__log(s, 0, "the host refused more tasks of job %llu", (unsigned long long)g->job->id);
-        g->job->not_before_ns = s->now_ns + s->opts.refused_ns;
+        g->job->not_before_ns = gang__add_sat(s->now_ns, s->opts.refused_ns);
         gang__wake_capacity_any(s);
         gang__order_unblock_queues(s, g->job->leaf);
         gang__job_settle(s, g->job);

@@ -7,9 +7,10 @@
  * there. Each is a dry run on a snapshot of the cluster and on the usage of the queues, in a trial
  * that is dropped if it fails (attempt.c):
  *
- *   1. Take victims in their order, as far as the rules let the taker take them, until it keeps to
- *      the limits of its queues and has a place. The place is looked for when the amounts suffice,
- *      and then each time the number of victims has doubled (take_victims.c).
+ *   1. Take victims in their order (lowest priority first, tasks above a minimum before gangs, the
+ *      newest first; victims.c), as far as the rules let the taker take them (preempt_rules.c),
+ *      until it keeps to the limits of its queues and has a place. The place is looked for when the
+ *      amounts suffice, and then each time the number of victims has doubled (take_victims.c).
  *   2. From the last victim to the first: spare it if it can stay; move it if it fits elsewhere.
  *   3. Check the state that results: the taker does not end relatively fuller than a giver, it may
  *      start, and the rules allow to take the victims that are left (result.c).
@@ -145,7 +146,7 @@ static bool try_attempts(struct gang__preemption *p)
     return reclaims && preempts && attempt(p, GANG__PREEMPT_BOTH);
 }
 
-/* Set up and try once more; what earlier attempts came to stays noted. */
+/* Set up and try once more. The outcome of earlier attempts stays noted. */
 static bool try_choice(struct gang__preemption *p, gang_sched *s, struct gang__gang *g, bool dry)
 {
     int32_t outcome = p->outcome;
