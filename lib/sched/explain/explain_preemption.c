@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Why a job preempts no other: what an attempt would come to, the rule that protects each gang that
- * runs (sched/preempt/would_preempt.c), and the queues on both sides. Gangs are summed up by leaf
- * and rule, so that the answer is bounded. */
+ * runs (sched/preempt/would_preempt.c), and the queues on both sides (preemption_queues.c). Gangs
+ * are summed up by leaf and rule, so that the answer is bounded. */
 #include "sched/explain/explain_preemption.h"
 
 #include <string.h>
 
-#include "place/record/record.h"
 #include "sched/backfill/backfill.h"
 #include "sched/cycle/cycle.h"
 #include "sched/order/order.h"
@@ -14,80 +13,6 @@
 
 /* Entries for rules of queues that are not listed: there is one for each rule. */
 enum { RULES_OF_OTHERS = GANG_PROTECTED_OUTRANKS + 1 };
-
-/* ---- queues ---------------------------------------------------------------------------------- */
-
-static int64_t shown(int64_t amount)
-{
-    return amount == GANG__NO_BOUND ? GANG_UNLIMITED : amount;
-}
-
-static bool is_listed(const struct gang__preemption_answer *a, gang_queue_id id)
-{
-    for (size_t i = 0; i < a->shown.queue_count; i++)
-        if (a->queue[i].shown.queue == id)
-            return true;
-    return false;
-}
-
-static void fill_turn(gang_sched *s, const struct gang__preemption_answer *a,
-                      const struct gang__queue_state *q, struct gang_preemption_queue *to)
-{
-    uint32_t first = q->parent->q ? q->parent->q->first_child : 0;
-    to->turn = 1;
-    for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling) {
-        to->siblings++;
-        to->turn +=
-            s->qs[c] != q && gang__order_queue_precedes(s, s->qs[c], q, a->take, a->take_count);
-    }
-}
-
-static void fill_amounts(const struct gang__preemption_answer *a, const struct gang__queue_state *q,
-                         struct gang_preemption_amount *to)
-{
-    for (uint32_t i = 0; i < a->take_count; i++) {
-        uint32_t d = a->take[i].dim;
-        const struct gang__dim *dim = &a->s->queues->dim[d];
-        bool managed = q->guarantee[d] != GANG__NO_BOUND;
-        to[i] =
-            (struct gang_preemption_amount){.kind = dim->kind,
-                                            .partition = dim->partition ? a->partition[i] : NULL,
-                                            .requested = a->take[i].amount,
-                                            .guarantee = shown(q->guarantee[d]),
-                                            .share = managed ? shown(q->share[d]) : GANG_UNLIMITED,
-                                            .used = q->used[d],
-                                            .limit = shown(q->limit[d])};
-    }
-}
-
-/* List the queue and those above it that are not listed yet. */
-static void add_queues(gang_sched *s, struct gang__preemption_answer *a,
-                       const struct gang__queue_state *q, bool preemptor)
-{
-    for (; q->parent && a->shown.queue_count < GANG_PREEMPTION_QUEUES && !is_listed(a, q->q->id);
-         q = q->parent) {
-        size_t i = a->shown.queue_count++;
-        struct gang_preemption_queue *to = &a->queue[i].shown;
-        strncpy(a->queue[i].name, q->q->name, GANG_MAX_NAME);
-        to->queue = q->q->id;
-        to->name = a->queue[i].name;
-        to->preemptor = preemptor;
-        to->running = q->running;
-        to->amounts = a->amount + i * a->take_count;
-        to->amount_count = a->take_count;
-        fill_amounts(a, q, a->amount + i * a->take_count);
-        fill_turn(s, a, q, to);
-    }
-}
-
-static void list_queues(gang_sched *s, struct gang__preemption_answer *a,
-                        const struct gang__queue_state *leaf)
-{
-    add_queues(s, a, leaf, true);
-    for (uint32_t i = 0; i < s->queues->count; i++)
-        if (s->qs[i]->q->leaf && s->qs[i]->victims.count > 0)
-            add_queues(s, a, s->qs[i], false);
-}
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
@@ -180,7 +105,7 @@ static struct gang_preemption_rule *entry_for(struct gang__preemption_answer *a,
                                               const struct gang__protected *x)
 {
     gang_queue_id queue = x->g->job->leaf->q->id;
-    if (!is_listed(a, queue))
+    if (!gang__preemption_lists(a, queue))
         queue = GANG_ID_NONE;
     struct gang_preemption_rule *to = find_entry(a, queue, x->rule);
     if (!to && a->shown.rule_count >= GANG_PREEMPTION_RULES - RULES_OF_OTHERS) {
@@ -336,7 +261,7 @@ static gang_result fill(gang_sched *s, struct gang__job *job, struct gang__preem
     if (!ok)
         return GANG_ENOMEM;
     a->user = job->leaf_user;
-    list_queues(s, a, job->leaf);
+    gang__preemption_list_queues(s, a, job->leaf);
     a->shown.gang = (int32_t)g->index;
     a->shown.outcome = bar_of(s, g, a);
     if (a->shown.outcome == GANG_PREEMPTION_NEXT)

@@ -41,6 +41,15 @@ gang_result gang__explain_preemption(gang_sched *s, struct gang__job *job,
 /* Does the rule (GANG_PROTECTED_*) compare priorities? */
 bool gang__protected_by_priority(int32_t rule);
 
+/* ---- preemption_queues.c --------------------------------------------------------------------- */
+
+/* List the queues of the job and of gangs that run, as many as there is space for. */
+void gang__preemption_list_queues(gang_sched *s, struct gang__preemption_answer *a,
+                                  const struct gang__queue_state *leaf);
+bool gang__preemption_lists(const struct gang__preemption_answer *a, gang_queue_id id);
+/* An amount as the public structs show it: GANG_UNLIMITED, if there is no bound. */
+int64_t gang__preemption_bound(int64_t amount);
+
 /* ---- explain_preemption_text.c --------------------------------------------------------------- */
 
 /* The words of JSON for GANG_PREEMPTION_*, GANG_MOVES_* and GANG_PROTECTED_*. */
