@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Every public header compiles alone, as C and as C++, by each compiler that is there; each word of
-# a public name or member stands in the glossary; file names are unique; each word that threads share
-# names what it pairs with; no comment is wider than 100 columns; every file names its licence.
+# a public name or member stands in the glossary; file names are unique; each word that threads
+# share names what it pairs with; no comment is wider than 100 columns; files name their licence.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
@@ -40,10 +40,10 @@ by_compiler clang c c99 c11
 by_compiler g++ cc c++11 c++20
 by_compiler clang++ cc c++11 c++20
 
-# Each word of a public name, and of a member of a public struct, stands in the glossary, as a word or
-# in the text of a sense: not in the column of other systems, nor in the text around the tables. The
-# words that it need not define: what they say in English, or in another standard, is what they mean
-# here.
+# Each word of a public name, and of a member of a public struct, stands in the glossary, as a word
+# or in the text of a sense: not in the column of other systems, nor in the text around the tables.
+# The words that it need not define: what they say in English, or in another standard, is what they
+# mean here.
 everyday="active alloc answer api ask available average b bandwidth because begin cheapest child children code
 csv cuda detect dimension distribution done down duration earliest enum ever every exhausted failure
 flop full go grew half hwloc interrupted jsonl key lack last log major manual mask mbps mem minor

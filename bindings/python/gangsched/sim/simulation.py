@@ -98,8 +98,8 @@ class Simulation(RunningSimulation):
         ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``, ``no_limits``,
         ``linger_s``; of the scheduler ``no_preemption``, ``observe_only``, ``scale_guarantees``,
         ``refused_s``, ``preempt_cooldown_s`` (600; 0: none), ``max_preempted_tasks``,
-        ``max_moves``, ``saturation_milli``, ``usage_weight_milli``. The structs gang_sim_opts and gang_sched_opts define them. Names
-        that end in ``_s`` are seconds.
+        ``max_moves``, ``saturation_milli``, ``usage_weight_milli``. The structs
+        gang_sim_opts and gang_sched_opts define them. Names that end in ``_s`` are seconds.
 
     Notes
     -----
