@@ -18,6 +18,7 @@
  *
  * A gang is preempted only if the taker then starts. */
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "sched/preempt/preempt_in.h"
@@ -97,7 +98,8 @@ static bool attempt(struct gang__preemption *p, enum gang__preempt_mode mode)
 
 void gang__preempt_set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang *g)
 {
-    memset(p, 0, sizeof(*p));
+    memset(p, 0, offsetof(struct gang__preemption, bars));
+    p->bars.count = p->bars.others = 0;
     p->s = s;
     p->taker = g;
     p->take = gang__gang_next_demand(g, &p->count);

@@ -124,24 +124,25 @@ struct gang__preemption {
     enum gang__preempt_mode mode;
     const struct gang__take *take; /* what the taker asks for */
     uint32_t count;
-    int32_t grow_group;                    /* -1: its gang; */
-    int64_t step;                          /* else so many tasks of this group, */
-    struct gang__take of_step[GANG__DIMS]; /* which take this */
-    struct gang__trial trial;              /* usage and counters of the tentative victims */
-    int64_t tasks;                         /* of all victims */
-    bool fair;                             /* reclaim: only what lies above fair shares, so far */
-    bool charged;                          /* the queues of the taker count its request already */
-    bool again;                            /* some of the candidates are victims already */
-    bool looked;                           /* sched.preempt.base is the cluster as it is */
-    bool owns_nodes;                       /* the taker names an exclusive or lending partition */
-    bool pretext; /* a victim of the taker's branch would start again beside the taker */
-    struct gang__bars bars;
+    int32_t grow_group;       /* -1: its gang; */
+    int64_t step;             /* else so many tasks of this group: `of_step` */
+    struct gang__trial trial; /* usage and counters of the tentative victims */
+    int64_t tasks;            /* of all victims */
+    bool fair;                /* reclaim: only what lies above fair shares, so far */
+    bool charged;             /* the queues of the taker count its request already */
+    bool again;               /* some of the candidates are victims already */
+    bool looked;              /* sched.preempt.base is the cluster as it is */
+    bool owns_nodes;          /* the taker names an exclusive or lending partition */
+    bool pretext;     /* a victim of the taker's branch would start again beside the taker */
     bool lacks_place; /* the last try took all victims that the rules allow */
     bool dry;         /* it is only asked what would happen: nothing is committed, or logged */
     int32_t outcome;  /* GANG_PREEMPTION_*: how far the attempts came that failed */
     size_t together;  /* most victims that the rules let one attempt take */
     /* The usage of queues, dims each, by which givers are judged; NULL: as it is now. */
     const int64_t *before;
+    /* Large, and not cleared: what lies behind the counts is not read. */
+    struct gang__bars bars;
+    struct gang__take of_step[GANG__DIMS]; /* what `step` takes */
 };
 
 /* ---- attempt.c ------------------------------------------------------------------------------- */
