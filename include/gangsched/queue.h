@@ -280,6 +280,95 @@ struct gang_user_weight {
     int64_t weight; /**< millionths, > 0; GANG_WHOLE is 1 */
 };
 
+/* ---- what some options mean for a run ------------------------------------------------------- */
+
+/**
+ * Rank. A job that outranks jobs of other leaves (gang_queue_spec.across, preempt_class) may
+ * preempt them, lowest priority first, together with those of its own leaf that `within` gives it:
+ *   - whatever fair shares are, its own too, and whatever `reclaim` says. All limits on its path
+ *     hold, and what other queues do not lend stays free;
+ *   - a guarantee protects: a queue on the path of the victim, below the lowest queue above both,
+ *     gives nothing of which it uses no more than its guarantee;
+ *   - in turn a job reclaims from jobs that outrank it, directly or by way of other classes, only
+ *     what its guarantee covers, never for its fair share. So a victim does not take its place
+ *     back.
+ */
+
+/**
+ * Backfill. In a leaf with backfill (gang_queue_spec.backfill) the first blocked jobs get a planned
+ * start: the earliest time at which the whole gang fits for its maximum run time. The plan assumes
+ * that a running job ends at its latest end (time limit and grace period; without a limit: never).
+ * It respects other plans, labels, partitions, and the domain that the gang needs. Then
+ *   - a job of any queue starts, resumes or grows only if all plans still hold until its latest end
+ *     (or its predicted end: op predict). A job without time limit and deadline passes only on
+ *     nodes that no plan needs;
+ *   - a start that comes after a plan never delays it. When a job ends early or is cancelled, plans
+ *     are made again in queue order, none later than before. With EASY, only the first jobs in
+ *     order have plans: a job that comes before them takes over the plan of the last;
+ *   - plans count cores, memory and GPUs. If a plan says "now" and placement refuses (GPU links,
+ *     shares of devices, kinds of the site, affinity rules), the job is planned again;
+ *   - a job that a limit or guarantee blocks has no plan and does not count towards plan_depth;
+ *     neither does a job for which no time is found;
+ *   - capacity freed for an entitled job (reclaim, preemption, consolidation) is for that job.
+ *     Plans are made again afterwards, and after nodes came, went or changed;
+ *   - the plan does not know of allocations made without the scheduler.
+ * A planned start is due work: gang_sched_next() (sched.h) returns it. In leaves with backfill, a
+ * run after some job ended tries every waiting job (in leaves without plans: one of each request
+ * class). Memory: the timeline, about 150 bytes a node, and 1 KiB plus 16 bytes a node for each job
+ * that runs or has a plan.
+ */
+
+/**
+ * Time slicing. With gang_queue_spec.quantum_ns > 0 the gangs of the leaves below share nodes in
+ * time, except in leaves that set quantum_ns themselves. They form a matrix of rows, which run one
+ * after the other, and nodes (Ousterhout 1982):
+ *   - The matrix owns its nodes completely. A gang is placed on a node of the matrix, or on a node
+ *     of which no cores are taken (with quantum_gpus: no GPUs either). When its last gang leaves a
+ *     node, the node is free for all again.
+ *   - A gang joins the first row that has capacity for it, in the order in which rows run. If no
+ *     row has, the gang opens a new row, up to quantum_rows. Cores (with quantum_gpus also GPUs)
+ *     must be free in that row only. Memory, GPUs without quantum_gpus, and all other kinds are not
+ *     shared in time: what all rows hold of them fits at the same time, and no other job gets it.
+ *   - The gangs of the active row run, and those gangs of other rows that fit beside them
+ *     (alternates), in row order. A gang is suspended and resumed as a whole. Gangs of the next row
+ *     start when the gangs in their way have reported all tasks stopped, or the grace period has
+ *     passed. A time slice begins when all gangs of its row run.
+ *   - So each gang runs at least one whole time slice in each round of (quantum_ns + grace period)
+ *     * rows. When gangs end, other gangs move to rows that run no later, and empty rows disappear.
+ *     A gang that joins the row that runs has the rest of its time slice before, and its first
+ *     whole one a round later. A gang that moves to other nodes does not lose its turn: it comes to
+ *     a row that runs no later than its own. A preempted gang that starts again joins again.
+ *     With one row no gang is suspended. The end of a time slice is due work: gang_sched_next()
+ *     returns it.
+ *   - Usage: a queue counts a gang with all its resources, in every row, as in Slurm. So a limit
+ *     bounds all rows together, and a sliced queue may use more cores than exist.
+ *   - Time limits, suspended_ns and least attained service count only the time that a gang runs. A
+ *     suspended gang need not send heartbeats. Its tasks may end, fail or be lost like others.
+ *   - Op start is called at the first time slice. If a node is lost or drained before that, the
+ *     gang waits again.
+ *   - A sliced gang that has `left` of its time limit ends at the latest after
+ *     ceil(left / quantum_ns) * quantum_rows * (quantum_ns + grace), less what it runs in the
+ *     present time slice; grace is the longest grace period of any queue. Without a limit or
+ *     deadline it has no end. If other leaves backfill, plans use a node of the matrix from the
+ *     last such end on, and a sliced gang uses a node that a planned start counts on only if it
+ *     ends before. A sliced gang has no planned start itself. In the same way reservations begin
+ *     on a node of the matrix after the last such end, and a sliced gang uses a node that is
+ *     reserved later only if it ends before.
+ *   - A gang inside a reservation, or of a job that names one, is not sliced: it has its nodes to
+ *     itself. It is sliced again when it starts after the reservation has ended.
+ *   - A gang that finds no row preempts like others, by the rules of its queues: for a place in a
+ *     row or in a new one, for memory and other resources that are not shared in time, and for
+ *     nodes that other queues use. A sliced gang is preempted like others, suspended or not, or
+ *     moves, if it has its minimum only, to a row on other nodes. One for whose row others stopped
+ *     or moved is spared until its first time slice. A gang does not preempt to grow in its row,
+ *     nor if its groups are unlike and it may choose among them.
+ *   - It grows only while its own row runs. Jobs that need their nodes alone
+ *     (gang_request_spec.exclusive), and jobs that already run when submitted, are not sliced and
+ *     have their nodes to themselves.
+ */
+
+/* ---- a queue -------------------------------------------------------------------------------- */
+
 /** A queue, by value. All pointers are borrowed for the duration of the call. */
 struct gang_queue_spec {
     size_t size;        /**< sizeof(struct gang_queue_spec) */
@@ -358,7 +447,7 @@ struct gang_queue_spec {
     /** GANG_POLICY_* of requests that name none; 0: the parent's, else the cluster's. */
     int32_t policy;
     int32_t reserved0;
-    /** GANG_BACKFILL_*; inherited. gang_sched_run() describes the rules. With GANG_BLOCK_STRICT
+    /** GANG_BACKFILL_*; inherited. The rules stand above. With GANG_BLOCK_STRICT
      *  no job passes in any case; the plan then only shows when waiting jobs start. */
     int32_t backfill;
     int32_t backfill_order; /**< GANG_BACKFILL_ORDER_*; inherited */
@@ -381,7 +470,7 @@ struct gang_queue_spec {
     /** Time slicing: > 0: the gangs of the leaves below share their nodes in time, each for so
      *  long at a time (Slurm: 30 s). 0: as the parent, at the top off. -1: off, whatever the
      *  parent says. Not for a leaf that backfills (other leaves may), nor with
-     *  GANG_PREEMPT_MODE_SUSPEND. gang_sched_run() describes the rules. */
+     *  GANG_PREEMPT_MODE_SUSPEND. The rules stand above. */
     int64_t quantum_ns;
     /** With quantum_ns > 0: maximum of *rows*, that is of gangs that share a node in time; 0: 4. */
     int64_t quantum_rows;
@@ -404,7 +493,7 @@ struct gang_queue_spec {
      *  borrowWithinCohort). Two leaves are *rivals* if `across` in force is not NEVER for the
      *  lowest queue above both, and they have the same preempt_class, or none. A job outranks the
      *  jobs of lower priority in rival leaves, as `across` in force for its own leaf says, and may
-     *  preempt them even if its queue is above its fair share. gang_sched_run() has the rules. */
+     *  preempt them even if its queue is above its fair share. The rules stand above. */
     int32_t across;
     int32_t nonpreemptible;      /**< GANG_NONPREEMPTIBLE_*; inherited */
     int64_t across_max_priority; /**< of GANG_ACROSS_LOWER_CAPPED (maxPriorityThreshold); else 0 */

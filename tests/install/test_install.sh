@@ -147,8 +147,21 @@ command_line_runs() {
     ldd "$prefix/bin/gangsched"
     LD_LIBRARY_PATH=$libdir "$prefix/bin/gangsched" --version
 }
+# As gangsched-host(7) tells a newcomer.
+small_host_compiles_and_runs() {
+    local page example
+    page=$(find "$prefix" -path '*man7/gangsched-host.7')
+    example=$(find "$prefix" -name small_host.c)
+    [[ -n $page && -n $example ]]
+    by_pkg_config cc "$example"
+    for page in 3/gangsched 3/gangsched_sched 3/gang_sched_run 1/gangsched; do
+        [[ -n $(find "$prefix" -path "*man$page.${page%%/*}") ]] || { echo "no $page" && return 1; }
+    done
+}
+
 if [[ -e $build/examples/gangsched ]]; then
     check installed_command_line command_line_runs
+    check installed_guide_compiles_and_runs small_host_compiles_and_runs
 else
     echo "skip installed_command_line # the build has no command line"
 fi
