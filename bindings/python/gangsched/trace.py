@@ -5,7 +5,7 @@ import json
 import numbers
 import os
 from typing import (
-    TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union,
+    TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union,
 )
 
 from ._lazy import deprecated
@@ -16,6 +16,7 @@ from .errors import (
 )
 from .files import read_bytes, writer_for
 from .handle import Box, Handle
+from .selection import position, positions
 from .values import whole
 
 if TYPE_CHECKING:
@@ -192,17 +193,102 @@ class Trace(Handle):
             made = _of_one_task(made)
         return cls._of(_read(made.to_csv(index=False).encode("utf-8"), lib.GANG_TRACE_CSV, {}))
 
-    def select(self, indices: Iterable[int]) -> "Trace":
-        """A trace of the jobs at these positions, in this order. O(jobs selected)."""
+    def select(self, which: Any) -> "Trace":
+        """A trace of some of the jobs. O(jobs).
+
+        Parameters
+        ----------
+        which
+            By the rules of pandas: a mask (one bool a job: list, array, Series), a slice, or a list
+            of positions or of names, whose order the new trace has.
+
+        ::
+
+            table = trace.to_dataframe()
+            trace.select(table.gpus > 8)            # those that a mask picks
+            trace.select(["train-1", "train-7"])    # by name
+
+        Raises
+        ------
+        InvalidArgument
+            The mask has another length.
+        IndexError, NotFound
+            There is no such job.
+        TypeError
+            It is none of these; floats are no positions.
+        """
+        chosen = positions(which, len(self), self.find)
+        return self._made_of(((self, chosen),))
+
+    def query(self, expression: str) -> "Trace":
+        """The jobs for which an expression holds, as ``DataFrame.query`` on :meth:`to_dataframe`.
+
+        ::
+
+            trace.query("gpus >= 8 and queue == 'research'")
+        """
+        return self.select(self.to_dataframe().query(expression).index)
+
+    def filter(self, keep: Callable[[Dict[str, Any]], Any]) -> "Trace":
+        """The jobs for which ``keep(job)`` is true, called with each job as a dict."""
+        return self.select([bool(keep(job)) for job in self])
+
+    @classmethod
+    def concat(
+        cls, traces: Iterable["Trace"], keys: Optional[Iterable[str]] = None
+    ) -> "Trace":
+        """One trace of the jobs of several, in this order. O(jobs). ``a + b`` is the same.
+
+        Parameters
+        ----------
+        keys
+            One text for each trace: its jobs are named ``key/name``.
+
+        Raises
+        ------
+        AlreadyExists
+            Two jobs have the same name.
+        InvalidArgument
+            There is not one key for each trace.
+        """
+        listed = list(traces)
+        for trace in listed:
+            if not isinstance(trace, Trace):
+                raise TypeError("expected a Trace, not %s" % type(trace).__name__)
+        prefixes = None if keys is None else [utf8(key, "keys") for key in keys]
+        if prefixes is not None and len(prefixes) != len(listed):
+            raise InvalidArgument("%d keys for %d traces" % (len(prefixes), len(listed)))
+        return cls._made_of(((trace, range(len(trace))) for trace in listed), prefixes)
+
+    def __add__(self, other: object) -> "Trace":
+        if not isinstance(other, Trace):
+            return NotImplemented
+        return Trace.concat((self, other))
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a job has this name. O(1)."""
+        if not isinstance(name, str):
+            return False
+        try:
+            self.find(name)
+        except NotFound:
+            return False
+        return True
+
+    @staticmethod
+    def _made_of(
+        parts: Iterable[Tuple["Trace", Iterable[int]]], prefixes: Optional[List[bytes]] = None
+    ) -> "Trace":
         made, error, job = _empty(), new_error(), new("gang_trace_job")
         try:
-            with self._held() as trace:
-                for index in indices:
-                    check(
-                        lib.gang_trace_get(trace, self._position(int(index)), job),
-                        what="job %d" % index,
-                    )
-                    check(lib.gang_trace_add(made.pointer, job, error), error)
+            for number, (part, chosen) in enumerate(parts):
+                with part._held() as trace:
+                    for index in chosen:
+                        check(lib.gang_trace_get(trace, index, job), what="job %d" % index)
+                        if prefixes is not None:
+                            name = ffi.new("char[]", prefixes[number] + b"/" + ffi.string(job.name))
+                            job.name = name
+                        check(lib.gang_trace_add(made.pointer, job, error), error)
         except BaseException:
             made.release()
             raise
@@ -288,10 +374,10 @@ class Trace(Handle):
             There is no such job.
         """
         if isinstance(which, slice):
-            return self.select(range(*which.indices(len(self))))
+            return self.select(which)
         if isinstance(which, str):
             which = self.find(which)
-        with self.select([which]) as one:
+        with self._made_of(((self, (position(which, len(self)),)),)) as one:
             return next(iter(one))
 
     def find(self, name: str) -> int:
@@ -396,12 +482,6 @@ class Trace(Handle):
         return "<p>%s</p>%s" % (escape(repr(self)), table)
 
     # ---- inside --------------------------------------------------------------------------
-
-    def _position(self, index: int) -> int:
-        count = int(lib.gang_trace_count(self._open().pointer))
-        if not -count <= index < count:
-            raise IndexError("job %d of %d" % (index, count))
-        return index % count if count else 0
 
     def _write(self, format: int, writer: Writer) -> None:
         error = new_error()

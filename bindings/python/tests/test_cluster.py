@@ -5,6 +5,7 @@ import gzip
 import json
 import pickle
 
+import numpy as np
 import pytest
 
 import gangsched as gs
@@ -313,7 +314,6 @@ def test_a_request_serves_several_calls_and_clusters(cluster):
 
 
 def test_numbers_of_numpy_are_numbers(cluster):
-    import numpy as np
 
     assert cluster.allocate(count=np.int64(2), gpu=np.float32(0.5)).info()["gpus"] == 1.0
 
@@ -330,6 +330,39 @@ def test_a_function_scores_nodes(cluster):
 
     assert cluster.allocate(count=1, gpu=1, score=last).nodes == ["n7"]
     assert seen[0] == (0, 8, ("node", "cpu_free", "memory_free", "gpu_free", "gpus_free", "tasks"))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 0.25, -1e-9, 1e300])
+def test_scores_are_not_rounded(cluster, scale):
+    scores = np.array([0.1, 0.2, 0.9, 0.3, -0.5, -0.0, 0.0, 0.5])
+
+    def by_table(group, candidates):
+        return scores * scale
+
+    best = int(np.argmax(scores * scale))
+    assert cluster.allocate(count=1, gpu=1, score=by_table).nodes == ["n%d" % best]
+
+
+def test_minus_infinity_excludes_a_node_and_infinity_is_the_best(cluster):
+    def table(*values):
+        return lambda group, candidates: np.resize(np.array(values), len(candidates))
+
+    assert cluster.allocate(count=1, gpu=1, score=table(1e308, float("inf"))).nodes == ["n1"]
+    excluded = [float("-inf")] * 5 + [-1e308] + [float("-inf")] * 2
+    assert cluster.allocate(count=1, gpu=1, score=table(*excluded)).nodes == ["n5"]
+    with pytest.raises(gs.DoesNotFit):
+        cluster.allocate(count=1, gpu=1, score=table(float("-inf")))
+
+
+def test_nan_is_an_error_that_names_the_node(cluster):
+    def bad(group, candidates):
+        scores = np.ones(len(candidates))
+        scores[3] = float("nan")
+        return scores
+
+    with pytest.raises(gs.InvalidArgument, match="NaN for candidate 3, node 'n3'"):
+        cluster.allocate(count=1, gpu=1, score=bad)
+    cluster.check()
 
 
 def test_an_exception_in_a_score_function_allocates_nothing(cluster):

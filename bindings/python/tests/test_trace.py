@@ -141,6 +141,64 @@ def test_parts_and_changes_make_other_traces(trace):
         trace["nobody"]
 
 
+def names(trace):
+    return [job["job"] for job in trace]
+
+
+def test_selections_follow_the_rules_of_pandas(trace):
+    import numpy as np
+    import pandas as pd
+
+    table = trace.to_dataframe()
+    mask = table.job != "b"
+    for which in (mask, mask.to_numpy(), mask.tolist(), [True, False, True], [0, 2], [0, -1],
+                  np.array([0, 2], dtype="u1"), table.index[mask], ["a", "c"],
+                  pd.Series(["a", "c"]), slice(None, None, 2), (i for i in (0, 2))):
+        assert names(trace.select(which)) == ["a", "c"]
+    assert names(trace.select(["c", "a"])) == ["c", "a"]
+    assert names(trace.select([])) == [] and names(trace.select([False] * 3)) == []
+    for wrong in (1, "a", None, [0.0], [1.5], np.array([0.0, 1.0]), [True, 1, 0], ["a", 1], [None],
+                  np.array([[0], [1]])):
+        with pytest.raises(TypeError):
+            trace.select(wrong)
+    with pytest.raises(gs.InvalidArgument, match="2 values for 3 jobs"):
+        trace.select([True, False])
+    with pytest.raises(gs.NotFound, match="nobody"):
+        trace.select(["a", "nobody"])
+    for wrong in (True, 1.0, None):
+        with pytest.raises(TypeError):
+            trace[wrong]
+
+
+def test_a_trace_is_filtered_by_an_expression_and_by_a_function(trace):
+    assert names(trace.query("job != 'b' and submit_s > 0")) == ["c"]
+    assert names(trace.filter(lambda job: job["job"] in ("a", "b"))) == ["a", "b"]
+    with pytest.raises(KeyError, match="mine"):
+        trace.filter(lambda job: {}["mine"])
+
+
+def test_traces_are_concatenated(trace):
+    first, rest = trace[:1], trace[1:]
+    assert list(first + rest) == list(trace) == list(gs.Trace.concat([first, rest]))
+    assert names(gs.Trace.concat([])) == []
+    twice = gs.Trace.concat([trace, first], keys=["x", "y"])
+    assert names(twice) == ["x/a", "x/b", "x/c", "y/a"]
+    assert twice["y/a"]["submit_s"] == trace["a"]["submit_s"]
+    with pytest.raises(gs.AlreadyExists):
+        trace + first
+    with pytest.raises(gs.InvalidArgument, match="1 keys for 2 traces"):
+        gs.Trace.concat([first, rest], keys=["x"])
+    for wrong in ([first, 1], [[]]):
+        with pytest.raises(TypeError):
+            gs.Trace.concat(wrong)
+    with pytest.raises(TypeError):
+        trace + 1
+
+
+def test_a_name_is_in_a_trace(trace):
+    assert "a" in trace and "nobody" not in trace and 0 not in trace and None not in trace
+
+
 @pytest.mark.parametrize(
     "jobs, error, line",
     [

@@ -4,7 +4,7 @@
 import weakref
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional
 
-from .._native import Call, callback, ffi, lib
+from .._native import Call, callback, ffi, lib, new, text
 from ..case import Case, job_dict
 from ..errors import InvalidArgument, check, new_error
 from ..handle import Box
@@ -35,10 +35,13 @@ class Request(Mapping[str, Any]):
         A function that chooses nodes (policy ``host``)::
 
             def emptiest(group, candidates):      # a numpy record array, one row a node
-                return candidates["gpus_free"]    # highest first; the lowest int64 excludes a node
+                return candidates["gpus_free"]    # highest first
 
-        The fields are those of ``struct gang_candidate``. The search calls it on the thread of the
-        call. It must not change the cluster. An exception ends the call without a change.
+        Scores are integers, or floats, which keep their exact order; the largest int64 or infinity
+        is the best. The lowest int64 or minus infinity excludes a node. NaN is an InvalidArgument
+        that names the node. The fields are those of ``struct gang_candidate``. The search calls it
+        on the thread of the call. It must not change the cluster. An exception ends the call
+        without a change.
     """
 
     def __init__(
@@ -86,9 +89,32 @@ def _again(job: Dict[str, Any], score: Optional[Score]) -> Request:
 class Scorer(Call):
     """Connects gang_score_fn with a Python function."""
 
-    def __init__(self, score: Score) -> None:
+    def __init__(self, score: Score, cluster: Box) -> None:
         super().__init__()
         self.score = score
+        self._cluster = cluster
+
+    def node_name(self, number: int) -> str:
+        """The name of a node, for a message."""
+        info = new("gang_node_info")
+        if lib.gang_node_get(self._cluster.pointer, number, info) != lib.GANG_OK:
+            return "?"
+        return text(info.name)
+
+
+def _order_of(scores: Any) -> Any:
+    """Integers in the exact order of floats without NaN; minus infinity becomes the lowest int64.
+
+    The bits of an IEEE 754 number, read as an integer, are ordered like the number; those of a
+    negative one in reverse.
+    """
+    import numpy
+
+    scores = scores.astype(numpy.float64) + 0.0  # -0.0 and 0.0 are equal
+    bits = scores.view(numpy.int64)
+    ordered = numpy.where(bits < 0, numpy.int64(-(2**63)) - bits, bits)
+    ordered[numpy.isneginf(scores)] = -(2**63)
+    return ordered
 
 
 @callback(failed=lib.GANG_EINVAL)
@@ -113,7 +139,11 @@ def gangsched_py_place_score(
     if found.shape != (count,):
         raise InvalidArgument("score() must give one number for each of %d candidates" % count)
     if found.dtype.kind == "f":
-        found = numpy.nan_to_num(found, nan=-(2.0**63), posinf=2.0**62, neginf=-(2.0**63))
+        unknown = numpy.flatnonzero(numpy.isnan(found))
+        if len(unknown):
+            node = scorer.node_name(int(candidates["node"][unknown[0]]))
+            raise InvalidArgument("score() gave NaN for candidate %d, node %r" % (unknown[0], node))
+        found = _order_of(found)
     out[:] = found
     return 0
 
@@ -145,7 +175,7 @@ def compile_for(cluster: Box, request: Request, frame: Mapping[str, Any]) -> Com
     spec = ffi.new("struct gang_request_spec *", case.c.jobs[0].request)
     scorer = None
     if request.score is not None:
-        scorer = Scorer(request.score)
+        scorer = Scorer(request.score, cluster)
         spec.policy = lib.GANG_POLICY_HOST
         spec.score = lib.gangsched_py_place_score
         spec.score_user = scorer.user
