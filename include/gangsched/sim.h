@@ -653,13 +653,13 @@ struct gang_sim_stats {
      *  cool_down_ns: to the last submission that counts. */
     double cpu_utilisation, memory_utilisation, gpu_utilisation;
     /** fraction of the used GPU-time (without GPUs: core-time) that was useful work: not lost,
-     *  not a restart */
+     *  not a restart; NaN if none was used */
     double goodput;
     int64_t preemptions; /**< over all jobs */
     int64_t failures;
     double lost_gpu_s; /**< GPU-time of lost work */
     /** Jain's index (Jain, Chiu, Hawe 1984) of the users' mean bounded slowdowns: 1 is equal,
-     *  1/users the worst. */
+     *  1/users the worst; NaN if no user has a job that counts. */
     double jain;
     /** Finish-time fairness (Mahajan et al., Themis, NSDI 2020): mean and maximum of jct over
      *  the jct with 1/N of the cluster, N being the users active at submission. */
@@ -685,7 +685,8 @@ GANG_API gang_result gang_sim_get_stats(const gang_sim *sim, const struct gang_s
                                         struct gang_sim_stats *stats) GANG_MUST_CHECK;
 
 /** The same as one JSON object, with "queues" and "gpu_models" by name; these count from the
- *  beginning until now. @param indent spaces a level, 0: one line. @return also GANG_EIO. Owner. */
+ *  beginning until now, a queue with all queues below it. NaN is null. @param indent spaces a
+ *  level, 0: one line. @return also GANG_EIO. Owner. */
 GANG_API gang_result gang_sim_write_summary(const gang_sim *sim,
                                             const struct gang_sim_stats_opts *opts, int32_t indent,
                                             gang_write_fn write, void *user) GANG_MUST_CHECK;

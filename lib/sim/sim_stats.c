@@ -179,7 +179,7 @@ static double jain(const struct gather *g)
         squares += mean * mean;
         users++;
     }
-    return users ? sum * sum / ((double)users * squares) : 1;
+    return users ? sum * sum / ((double)users * squares) : NAN;
 }
 
 static double over(double gang, double whole)
@@ -225,7 +225,7 @@ static void sum_up(struct gather *g, struct gang_sim_stats *s)
     s->bounded_slowdown = spread(g->of[BOUNDED], g->count[BOUNDED]);
     s->finish_fairness_mean = s->jobs ? g->fair_sum / (double)s->jobs : 0;
     s->finish_fairness_max = g->fair_max;
-    s->goodput = g->used_s > 0 ? 1 - g->lost_s / g->used_s : 1;
+    s->goodput = g->used_s > 0 ? 1 - g->lost_s / g->used_s : NAN;
     if (sim->last_end_ns > sim->first_submit_ns)
         s->makespan_s = seconds(sim->last_end_ns - sim->first_submit_ns);
     add_usage(g, s);
@@ -271,7 +271,7 @@ gang_result gang_sim_get_stats(const gang_sim *sim, const struct gang_sim_stats_
 
 static void add_real(struct gang__json_maker *m, json_t *o, const char *key, double value)
 {
-    gang__json_put(m, o, key, gang__json_new_real(m, value));
+    gang__json_put(m, o, key, isnan(value) ? json_null() : gang__json_new_real(m, value));
 }
 
 static void add_spread(struct gang__json_maker *m, json_t *o, const char *key,
@@ -287,26 +287,74 @@ static void add_spread(struct gang__json_maker *m, json_t *o, const char *key,
     gang__json_put(m, o, key, of);
 }
 
-static void add_shares(struct gang__json_maker *m, json_t *o, const char *key,
-                       const struct gang_sim *sim, bool queues)
+/* Resource time used until now, in units of the kinds times seconds. */
+struct used {
+    double cpu, gpu, all;
+};
+
+static struct used used_until_now(const gang_sim *sim, const struct gang__sim_share *h)
 {
-    const struct gang__sim_words *words = queues ? &sim->queues : &sim->models;
-    const struct gang__sim_share *share = queues ? sim->by_queue : sim->by_model;
-    size_t cap = queues ? sim->queue_cap : sim->model_cap;
-    json_t *of = json_object();
-    for (size_t i = 0; i < words->table.count && i < cap; i++) {
-        struct gang__sim_share h = share[i];
-        double s = seconds(sim->now_ns - h.until_ns);
-        json_t *one = json_object();
-        add_real(m, one, "gpu_s", (h.gpu + (double)h.gpu_milli * s) / 1000);
-        if (queues)
-            add_real(m, one, "cpu_s", (h.cpu + (double)h.cpu_milli * s) / 1000);
-        else
-            add_real(m, one, "utilisation",
-                     over(h.gpu + (double)h.gpu_milli * s, h.all + (double)h.all_milli * s));
-        gang__json_put(m, of, words->list[i]->text, one);
+    double s = seconds(sim->now_ns - h->until_ns);
+    return (struct used){.cpu = h->cpu + (double)h->cpu_milli * s,
+                         .gpu = h->gpu + (double)h->gpu_milli * s,
+                         .all = h->all + (double)h->all_milli * s};
+}
+
+/* Adds what a queue used to all queues above it. A queue that was removed has none. */
+static void add_to_parents(const gang_sim *sim, size_t queue, struct used u, struct used *of)
+{
+    struct gang_queue_info info = GANG_QUEUE_INFO_INIT;
+    gang_queue_id id;
+    if (gang_queue_find(sim->sched, sim->queues.list[queue]->text, &id) != GANG_OK)
+        return;
+    while (gang_queue_get(sim->sched, id, &info) == GANG_OK && info.parent != GANG_ID_NONE) {
+        id = info.parent;
+        if (gang_queue_get(sim->sched, id, &info) != GANG_OK)
+            return;
+        int32_t above = gang__sim_word_find(&sim->queues, info.name);
+        if (above < 0)
+            continue;
+        of[above].cpu += u.cpu;
+        of[above].gpu += u.gpu;
     }
-    gang__json_put(m, o, key, of);
+}
+
+/* What each queue used, with all queues below it. */
+static void add_queues(struct gang__json_maker *m, json_t *o, const gang_sim *sim)
+{
+    size_t count = sim->queues.table.count;
+    json_t *by_name = json_object();
+    struct used *of = gang__zalloc(&sim->mem, count ? count : 1, sizeof(*of));
+    if (!of)
+        gang__json_note(m, GANG_ENOMEM);
+    for (size_t i = 0; of && i < count && i < sim->queue_cap; i++) {
+        struct used u = used_until_now(sim, &sim->by_queue[i]);
+        of[i].cpu += u.cpu;
+        of[i].gpu += u.gpu;
+        if (u.cpu > 0 || u.gpu > 0)
+            add_to_parents(sim, i, u, of);
+    }
+    for (size_t i = 0; of && i < count; i++) {
+        json_t *one = json_object();
+        add_real(m, one, "gpu_s", of[i].gpu / 1000);
+        add_real(m, one, "cpu_s", of[i].cpu / 1000);
+        gang__json_put(m, by_name, sim->queues.list[i]->text, one);
+    }
+    gang__release(&sim->mem, of);
+    gang__json_put(m, o, "queues", by_name);
+}
+
+static void add_models(struct gang__json_maker *m, json_t *o, const gang_sim *sim)
+{
+    json_t *by_name = json_object();
+    for (size_t i = 0; i < sim->models.table.count && i < sim->model_cap; i++) {
+        struct used u = used_until_now(sim, &sim->by_model[i]);
+        json_t *one = json_object();
+        add_real(m, one, "gpu_s", u.gpu / 1000);
+        add_real(m, one, "utilisation", over(u.gpu, u.all));
+        gang__json_put(m, by_name, sim->models.list[i]->text, one);
+    }
+    gang__json_put(m, o, "gpu_models", by_name);
 }
 
 static json_t *make_summary(struct gang__json_maker *m, const gang_sim *sim,
@@ -344,8 +392,8 @@ static json_t *make_summary(struct gang__json_maker *m, const gang_sim *sim,
     add_spread(m, o, "bounded_slowdown", &s->bounded_slowdown);
     for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++)
         add_real(m, o, real[i].key, real[i].value);
-    add_shares(m, o, "queues", sim, true);
-    add_shares(m, o, "gpu_models", sim, false);
+    add_queues(m, o, sim);
+    add_models(m, o, sim);
     return o;
 }
 

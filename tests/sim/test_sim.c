@@ -609,6 +609,16 @@ END_TEST
 
 /* ---- events ---- */
 
+START_TEST(statistics_of_nothing_are_not_a_number)
+{
+    struct gang_sim_stats st = GANG_SIM_STATS_INIT;
+    sim_make(&s, NULL);
+    sim_run(&s, -1);
+    MUST(gang_sim_get_stats(s.sim, NULL, &st));
+    ck_assert(isnan(st.goodput) && isnan(st.jain));
+}
+END_TEST
+
 START_TEST(statistics_are_those_of_the_field)
 {
     struct gang_sim_stats st = GANG_SIM_STATS_INIT;
@@ -820,6 +830,7 @@ int main(void)
     tcase_add_test(c, the_shortest_job_goes_first);
     tcase_add_test(c, the_shortest_remaining_preempts_the_longer);
     tcase_add_test(c, the_least_served_job_preempts_one_that_had_its_share);
+    tcase_add_test(c, statistics_of_nothing_are_not_a_number);
     tcase_add_test(c, statistics_are_those_of_the_field);
     tcase_add_test(c, free_gpus_beside_taken_ones_are_fragments);
     tcase_add_test(c, places_and_the_timeline_are_recorded);

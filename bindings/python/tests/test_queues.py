@@ -126,6 +126,18 @@ def test_text_and_html_show_the_tree():
     )
 
 
+def test_text_and_html_show_parts_of_the_parent():
+    tree = gs.Queues({
+        "a": {"guaranteed": {"gpu": {"fraction": 0.5}}, "limit": {"gpu": {"fraction": 0.725}}},
+        "b": {"guaranteed": {"cpu": {"weight": 2}}, "limit": {"gpu": 8}},
+    })
+    assert str(tree).splitlines()[:2] == [
+        "a  gpu -/50 %/72.5 %", "b  gpu -/-/8  cpu -/weight 2/-",
+    ]
+    html = tree._repr_html_()
+    assert "guarantee 50 %, limit 72.5 %" in html and "guarantee weight 2" in html
+
+
 def test_bars_show_usage():
     from gangsched.viz.show import queues_html, queues_text
 

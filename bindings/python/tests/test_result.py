@@ -113,6 +113,19 @@ def test_the_same_input_gives_the_same_output(cluster, trace):
     assert not first.jobs.equals(other.jobs) and first.summary()["failures"] > 0
 
 
+def test_results_are_equal_if_they_have_the_same_course(cluster, trace):
+    first = gs.simulate(cluster, trace, policy="fifo")
+    assert first == gs.simulate(cluster, trace, policy="fifo")
+    assert first == pickle.loads(pickle.dumps(first))
+    for other in (
+        gs.simulate(cluster, trace, policy="srtf"),
+        gs.simulate(cluster, trace[:-1], policy="fifo"),
+        None,
+        first.summary(),
+    ):
+        assert first != other
+
+
 def test_a_result_explains_why_a_job_waited(result):
     waited = result.jobs[result.jobs.start_s > result.jobs.submit_s + 20].iloc[0]
     why = result.explain(waited.job, waited.submit_s + 10)

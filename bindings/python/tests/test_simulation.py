@@ -607,10 +607,19 @@ def test_callbacks_may_read_but_not_change(cluster):
         assert len(errors) == 3 * 15 and simulation.info.ended == 5
 
 
-def test_closing_inside_a_callback_takes_effect_afterwards(cluster):
-    simulation = gs.Simulation(cluster, jobs(5), on_event=lambda event: simulation.close())
-    assert simulation.run().ended == 5
-    assert simulation.closed and simulation.cluster.closed
+def test_closing_inside_a_callback_stops_the_run(cluster):
+    seen = []
+
+    def close(event):
+        seen.append(event)
+        simulation.close()
+
+    simulation = gs.Simulation(cluster, jobs(5), on_event=close)
+    with pytest.raises(gs.Closed, match="a function that the run called"):
+        simulation.run()
+    assert simulation.closed and simulation.cluster.closed and {event.at_s for event in seen} == {0}
+    with pytest.raises(gs.Closed):
+        simulation.run()
 
     def score(group, candidates):
         other.close()
@@ -619,6 +628,28 @@ def test_closing_inside_a_callback_takes_effect_afterwards(cluster):
     other = gs.Cluster.uniform(1)
     other.allocate(gpu=1, score=score)
     assert other.closed
+
+
+def test_what_a_queue_used_counts_in_the_queues_above_it(cluster):
+    tree = {"top": {}, "mid": {"parent": "top"}, "a": {"parent": "mid"}, "b": {"parent": "top"},
+            "c": {}}
+    trace = [{"submit_s": 0, "run_s": 100, "gpus": 1, "cpu": 2, "queue": "a"},
+             {"submit_s": 0, "run_s": 50, "gpus": 2, "queue": "b"},
+             {"submit_s": 0, "run_s": 10, "gpus": 1, "queue": "c"}]
+    used = gs.simulate(cluster, gs.Trace(trace), queues=tree).summary()["queues"]
+    assert {name: row["gpu_s"] for name, row in used.items()} == {
+        "top": 200, "mid": 100, "a": 100, "b": 100, "c": 10,
+    }
+    assert used["top"]["cpu_s"] == used["mid"]["cpu_s"] == 200
+
+
+def test_there_is_nothing_to_judge_an_empty_trace_by(cluster, tmp_path):
+    import math
+
+    result = gs.simulate(cluster, gs.Trace([]))
+    assert math.isnan(result.summary()["goodput"]) and math.isnan(result.summary()["jain"])
+    result.report(tmp_path / "report.html")
+    assert "nan" not in (tmp_path / "report.html").read_text().lower().split("<script")[0]
 
 
 # ---- Ctrl-C, time, threads, forks ----------------------------------------------------------------

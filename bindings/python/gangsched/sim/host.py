@@ -124,7 +124,7 @@ class Host(Call):
 def gangsched_py_event(event: Any, user: Any) -> int:
     host: Host = ffi.from_handle(user)
     host.event(event)
-    return 0
+    return 0 if host.error is None else 1
 
 
 @callback(failed=1)

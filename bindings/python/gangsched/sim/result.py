@@ -140,6 +140,31 @@ class Result:
         """The number of jobs."""
         return len(self.names)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether two simulations had the same course: the same jobs at the same times, on the same
+        nodes, with the same samples of use. O(jobs + rows). What decided so is not compared: two
+        policies are equal if nothing came of the difference.
+        """
+        import numpy
+
+        if not isinstance(other, Result):
+            return NotImplemented
+        if self is other:
+            return True
+        if (self.info.now_s, self.names, self.nodes) != (other.info.now_s, other.names, other.nodes):
+            return False
+        words = [name for name, _, scale in COLUMNS if not scale]
+        numbers = [name for name, _, scale in COLUMNS if scale]
+        return (
+            all(numpy.array_equal(self._raw[name], other._raw[name]) for name in numbers)
+            and all(numpy.array_equal(self.column(name), other.column(name)) for name in words)
+            and self.allocations.equals(other.allocations)
+            and self.timeline.equals(other.timeline)
+        )
+
+    #: equal results would need equal hashes, and a hash over all tables costs too much
+    __hash__ = None  # type: ignore[assignment]
+
     def column(self, name: str) -> Any:
         """One column of :attr:`jobs` as a numpy array."""
         import numpy

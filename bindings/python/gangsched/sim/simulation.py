@@ -9,7 +9,7 @@ from .._native import ffi, lib
 from ..case import Source
 from ..cluster.cluster import Cluster
 from ..enums import ScoreMode
-from ..errors import GangError, InvalidArgument, check, new_error
+from ..errors import Closed, GangError, InvalidArgument, check, new_error
 from ..handle import Box
 from ..queues import Queues
 from ..trace import Trace, as_trace
@@ -222,8 +222,14 @@ class Simulation(RunningSimulation):
         return Box(out[0], lib.gang_sim_free, cluster._open())
 
     def close(self) -> None:
-        """End the simulation; a second call does nothing. Waits for a run in another thread."""
+        """End the simulation; a second call does nothing.
+
+        Waits for a run in another thread. In a function of yours that a run calls, it stops that
+        run at the end of the instant, and the run raises :class:`Closed`.
+        """
         with self._lock:
+            if self._inside and not self.closed:
+                self._host.failed(Closed("a function that the run called closed the simulation"))
             super().close()
             cluster = getattr(self, "cluster", None)
             if cluster is not None:

@@ -2,6 +2,7 @@
 """What can be read of a simulation at any instant: counters, jobs, reasons, statistics."""
 
 import json
+import math
 from contextlib import ExitStack, contextmanager
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -180,7 +181,9 @@ class SimulationState(Reserving):
     ) -> Dict[str, Any]:
         """Statistics, with the definitions of the field (sim.h, "statistics").
 
-        Times are seconds.
+        Times are seconds. ``queues`` and ``gpu_models`` tell what was used by each since the
+        beginning, a queue with all queues below it. Not a number: there is nothing to judge by
+        (``goodput`` if nothing was used, ``jain`` without users).
 
         Parameters
         ----------
@@ -215,7 +218,7 @@ class SimulationState(Reserving):
         ]
         check(result, what=" of ".join(of) or "statistics")
         found: Dict[str, Any] = json.loads(writer.value())
-        return found
+        return {key: math.nan if value is None else value for key, value in found.items()}
 
     def __repr__(self) -> str:
         if self.closed:

@@ -2,7 +2,9 @@
 """Clusters and queues as self-contained pictures for notebooks, and as text for terminals."""
 
 from html import escape
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union,
+)
 
 from ..cluster import nodes as _nodes
 from . import node_groups as many
@@ -208,13 +210,18 @@ def _bar(used: float, all_of: float, width: int = 20) -> str:
 
 # ---- queues ----------------------------------------------------------------------------------
 
-#: Amounts of a queue: ``used``, ``guarantee``, ``limit``, ``demand``; None: unknown.
-Amounts = Mapping[str, Optional[float]]
+#: Amounts of a queue: ``used``, ``guarantee``, ``limit``, ``demand``; None: unknown. A text is a
+#: part of what the parent has: "50 %", "weight 2".
+Amounts = Mapping[str, Union[float, str, None]]
 
 
 def _declared(queue: Mapping[str, Any], kind: str) -> Amounts:
-    def amount(member: str) -> Optional[float]:
+    def amount(member: str) -> Union[float, str, None]:
         given = (queue.get(member) or {}).get(kind)
+        if isinstance(given, Mapping):
+            if "fraction" in given:
+                return "%g %%" % round(100 * given["fraction"], 4)
+            return "weight %g" % given["weight"] if "weight" in given else None
         return float(given) if isinstance(given, (int, float)) and given >= 0 else None
 
     return {"used": None, "guarantee": amount("guaranteed"), "limit": amount("limit")}
@@ -228,8 +235,14 @@ def _kinds_of(queues: "Queues") -> List[str]:
     return list(found)[:4]
 
 
-def _number(value: Optional[float]) -> str:
+def _number(value: Union[float, str, None]) -> str:
+    if isinstance(value, str):
+        return value
     return "-" if value is None else "%g" % round(value, 3)
+
+
+def _amount(value: Union[float, str, None]) -> Optional[float]:
+    return None if isinstance(value, str) else value
 
 
 def _words(queue: Mapping[str, Any]) -> str:
@@ -264,7 +277,7 @@ def queues_text(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amount
             if all(has.get(key) is None for key in ("used", "guarantee", "limit")):
                 continue
             numbers = tuple(_number(has.get(key)) for key in ("used", "guarantee", "limit"))
-            bar = "" if has.get("used") is None else _bar(has["used"] or 0, _scale([has]), 10) + " "
+            bar = "" if has.get("used") is None else _bar(_amount(has["used"]) or 0, _scale([has]), 10) + " "
             said.append("%s %s%s/%s/%s" % ((kind, bar) + numbers))
         words = _words(queue)
         line = "%-*s  %s" % (
@@ -280,7 +293,13 @@ def queues_text(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amount
 
 def _scale(all_of: Iterable[Amounts]) -> float:
     return max(
-        (value for has in all_of for value in has.values() if value is not None), default=0.0
+        (
+            value
+            for has in all_of
+            for value in map(_amount, has.values())
+            if value is not None
+        ),
+        default=0.0,
     )
 
 
@@ -308,12 +327,19 @@ def _bar_svg(has: Amounts, scale: float, width: int = 140) -> str:
     def at(value: float) -> float:
         return width * value / scale if scale > 0 else 0.0
 
-    used, guarantee, limit, demand = (
-        has.get(key) for key in ("used", "guarantee", "limit", "demand")
-    )
     said = "used %s, guarantee %s, limit %s" % tuple(
-        _number(value) for value in (used, guarantee, limit)
+        _number(has.get(key)) for key in ("used", "guarantee", "limit")
     )
+    used, guarantee, limit, demand = (
+        _amount(has.get(key)) for key in ("used", "guarantee", "limit", "demand")
+    )
+    parts = [
+        "%s %s" % (key, has[key])
+        for key in ("guarantee", "limit")
+        if isinstance(has.get(key), str)
+    ]
+    if parts:  # of an amount that the tree alone does not tell: no bar can show it
+        return escape(", ".join(parts))
     out = ['<svg width="%d" height="16"><title>%s</title>' % (width + 2, escape(said))]
     out.append('<rect x="0" y="3" width="%d" height="10" fill="%s"/>' % (width, _FREE))
     if demand:
