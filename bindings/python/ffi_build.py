@@ -66,7 +66,8 @@ def _from_build_tree(build: Path) -> Dict[str, Any]:
         "extra_objects": [str(archive)],
         "depends": [str(archive)],
         # core.h requires that the library is never unloaded. Hidden names cannot clash.
-        "extra_link_args": ["-Wl,-z,nodelete", "-Wl,--exclude-libs,ALL", "-pthread", "-lm"]
+        # Debug information of the library would make up nine tenths of the file.
+        "extra_link_args": ["-Wl,-z,nodelete", "-Wl,--exclude-libs,ALL", "-Wl,-s", "-pthread", "-lm"]
         + _pkg_config("--libs", "jansson", "hwloc", "liburcu-bp"),
     }
 
@@ -83,14 +84,27 @@ def _from_installed() -> Dict[str, Any]:
         "headers": include / "gangsched",
         "names": None,
         "include_dirs": [str(include)],
-        "extra_link_args": _pkg_config("--libs", "gangsched"),
+        # A prefix that the loader does not search works, too.
+        "extra_link_args": _pkg_config("--libs", "gangsched")
+        + ["-Wl,-rpath," + _pkg_config("--variable=libdir", "gangsched")[0]],
     }
+
+
+def _build_folder(given: str) -> Path:
+    """The folder that GANGSCHED_BUILD names. pip builds in another folder than the caller's, so a
+    relative name is looked up from that, too.
+    """
+    begins = [Path.cwd(), Path(os.environ.get("PWD", ".")), HERE.parent.parent]
+    for begin in begins:
+        if (begin / given / "CMakeCache.txt").exists():
+            return (begin / given).resolve()
+    return Path(given).resolve()
 
 
 def builder() -> cffi.FFI:
     """The FFI object for setup.py."""
     build = os.environ.get("GANGSCHED_BUILD")
-    where = _from_build_tree(Path(build).resolve()) if build else _from_installed()
+    where = _from_build_tree(_build_folder(build)) if build else _from_installed()
     headers = where.pop("headers")
     found = ffi_headers.read(headers, where.pop("names"))
     ffi = cffi.FFI()

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of the build that pyproject.toml cannot express: the extension, and the abi3 wheel."""
+"""The parts of the build that pyproject.toml cannot express: the extension, the abi3 wheel, and a
+build that leaves no files beside the sources.
+"""
 
+import atexit
 import re
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from setuptools import setup
@@ -19,8 +24,15 @@ def version() -> str:
     return found.group(1)
 
 
+SCRATCH = tempfile.mkdtemp(prefix="gangsched-build-")
+atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
+
 setup(
     version=version(),
     cffi_modules=["ffi_build.py:builder"],
-    options={"bdist_wheel": {"py_limited_api": "cp39"}},
+    options={
+        "bdist_wheel": {"py_limited_api": "cp39"},
+        "build": {"build_base": SCRATCH},
+        "egg_info": {"egg_base": SCRATCH},
+    },
 )

@@ -38,7 +38,7 @@ static int64_t lucid_restart_ns(size_t index, int64_t gpu_milli, void *user)
 /* Their clocks tick: a job that is done is found so a second later where what is left is counted
  * down. */
 static const struct replay_sim_policy philly_policies[] = {
-    {.name = "fifo", .policy = GANG_SIM_POLICY_FIFO, .block = GANG_BLOCK_STRICT},
+    {.name = "fifo", .policy = GANG_SIM_POLICY_FIFO},
     {.name = "sjf", .policy = GANG_SIM_POLICY_SJF, .block = GANG_BLOCK_STRICT},
     {.name = "srtf",
      .policy = GANG_SIM_POLICY_SRTF,
@@ -52,8 +52,8 @@ static const struct replay_sim_policy philly_policies[] = {
     {.name = NULL}};
 
 static const struct replay_sim_policy tiresias_policies[] = {
-    {.name = "fifo", .policy = GANG_SIM_POLICY_FIFO, .block = GANG_BLOCK_STRICT},
-    {.name = "fjf", .policy = GANG_SIM_POLICY_FIFO},
+    {.name = "fifo", .policy = GANG_SIM_POLICY_FIFO},
+    {.name = "fjf", .policy = GANG_SIM_POLICY_FIRST_FIT},
     {.name = "dlas", .policy = GANG_SIM_POLICY_LAS_STARTED},
     {.name = NULL}};
 

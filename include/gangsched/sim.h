@@ -97,7 +97,8 @@ enum {
 enum {
     GANG_SIM_POLICY_QUEUES =
         0, /**< the queues decide (gang_queue_spec.order...), or gang_sim_ops.score */
-    GANG_SIM_POLICY_FIFO = 1, /**< by submission */
+    /** By submission: in each leaf, a job that does not fit holds back all that came later. */
+    GANG_SIM_POLICY_FIFO = 1,
     GANG_SIM_POLICY_SJF = 2,  /**< shortest run time first; does not preempt */
     GANG_SIM_POLICY_SRTF = 3, /**< shortest remaining time first; preempts (SCORE_SELECT) */
     /** Two classes of attained service (GPUs times time): jobs with more than `las_split_ns`
@@ -106,7 +107,10 @@ enum {
     GANG_SIM_POLICY_LAS = 4,
     /** The same, but in each class running jobs come first, by their start. So only a job with
      *  less service preempts (the simulator of Tiresias itself). */
-    GANG_SIM_POLICY_LAS_STARTED = 5
+    GANG_SIM_POLICY_LAS_STARTED = 5,
+    /** By submission, and a job that does not fit holds back none, unless its leaf says so
+     *  (gang_queue_spec.block). */
+    GANG_SIM_POLICY_FIRST_FIT = 6
 };
 
 /** Where jobs of traces are placed. */

@@ -20,7 +20,7 @@ static gang_result check_opts(const struct gang_sim_opts *o, struct gang_error *
                   {"same_instant", o->same_instant, GANG_SIM_TOGETHER, GANG_SIM_ONE_BY_ONE},
                   {"tick_ns", o->tick_ns, 0, LONGEST_NS},
                   {"pass_ns", o->pass_ns, 0, LONGEST_NS},
-                  {"policy", o->policy, GANG_SIM_POLICY_QUEUES, GANG_SIM_POLICY_LAS_STARTED},
+                  {"policy", o->policy, GANG_SIM_POLICY_QUEUES, GANG_SIM_POLICY_FIRST_FIT},
                   {"record", o->record, 0, GANG_SIM_RECORD_ALLOCATIONS | GANG_SIM_RECORD_TIMELINE},
                   {"las_split_ns", o->las_split_ns, 0, INT64_MAX},
                   {"restart_ns", o->restart_ns, 0, LONGEST_NS},
@@ -90,6 +90,8 @@ static gang_result set_queues(gang_sim *sim, struct gang_error *error)
             q[i].within = GANG_PREEMPT_NEVER; /* the score is the order; selection preempts */
             q[i].max_blocked_ns = q[i].max_blocked_ns ? q[i].max_blocked_ns : -1;
         }
+        if (o->policy == GANG_SIM_POLICY_FIFO && !sim->ops.score)
+            q[i].block = GANG_BLOCK_STRICT;
         if (o->no_limits)
             q[i].overrun = GANG_OVERRUN_ASK;
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The notebooks of the Python package: each runs completely, with and without real traces, and is
-# committed as run.py writes it.
+# The notebooks of the Python package: each runs completely, with and without real traces, is
+# committed as run.py writes it, and shows what it puts out today.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # The notebooks simulate a lot: the release build is twice as fast, and tests/run.sh has built it.
@@ -25,8 +25,12 @@ trap 'rm -rf "$place"' EXIT
 gang_build_python "$build" "$place"
 notebooks=$root/bindings/python/notebooks
 
+run_check() { # ARGUMENT...
+    PYTHONPATH=$python_lib timeout 400 "$python" -W ignore "$notebooks/run.py" --check "$@" 2>"$place/errors"
+}
+
 run() { # ARGUMENT...
-    PYTHONPATH=$python_lib timeout 400 "$python" -W ignore "$notebooks/run.py" --check "$@" 2>"$place/errors" && return
+    run_check "$@" && return
     failed=1
     cat "$place/errors"
 }
@@ -35,4 +39,23 @@ run
 # Notebooks on real traces make their own where there are none.
 mapfile -t readers < <(grep -l GANG_SHARED "$notebooks"/*.ipynb)
 ((${#readers[@]} == 0)) || run --no-data "${readers[@]}"
+# The check sees a number that is no longer true, and a picture of other data.
+stale() { # NAME WHAT SED-SCRIPT
+    sed -E "$3" "$notebooks/1-quick-start.ipynb" >"$place/stale.ipynb"
+    if cmp -s "$notebooks/1-quick-start.ipynb" "$place/stale.ipynb"; then
+        echo "not ok $1 # nothing was changed"
+        failed=1
+    elif run_check "$place/stale.ipynb" >"$place/said"; then
+        echo "not ok $1"
+        failed=1
+    elif grep -q "stored output is stale: $2" "$place/said"; then
+        echo "ok $1"
+    else
+        echo "not ok $1"
+        cat "$place/said"
+        failed=1
+    fi
+}
+stale a_stale_number_is_found '29\.2, now 23\.2' 's/over after 23\.2 h/over after 29.2 h/'
+stale a_stale_picture_is_found 'the data of a picture' 's/"sha256": "[0-9a-f]{8}/"sha256": "00000000/'
 exit $failed

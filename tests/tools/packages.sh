@@ -40,6 +40,7 @@ g++                 cmd:g++
 ?python3-setuptools none
 ?python3-wheel      none
 ?python3-pip        none
+?python3-venv       none
 ?python3-distributed none
 ?python3-mpi4py     none
 ?openmpi-bin        cmd:mpirun

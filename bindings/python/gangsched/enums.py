@@ -196,6 +196,7 @@ class PolicyName(Word):
     SRTF = "srtf", lib.GANG_SIM_POLICY_SRTF
     LAS = "las", lib.GANG_SIM_POLICY_LAS
     LAS_STARTED = "las-started", lib.GANG_SIM_POLICY_LAS_STARTED
+    FIRST_FIT = "first-fit", lib.GANG_SIM_POLICY_FIRST_FIT
 
 
 class ScoreMode(Word):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Executes the notebooks, and removes what depends on the machine from their output.
+"""Executes the notebooks, removes what depends on the machine from their output, and checks that
+what is stored is what they put out today.
 
 ::
 
@@ -37,6 +38,61 @@ LIMIT_S = 120
 _OF_A_MACHINE = re.compile(
     r"(?<![\w.<])/(?:home|root|tmp|usr|work|mnt|opt|var)/\w|\bat 0x[0-9a-f]{6,}"
 )
+
+
+#: Numbers in stored text may differ from new ones by so much of their size.
+TOLERANCE = 1e-3
+
+#: Output that no front end shows: a digest of the data that a picture draws. Pixels depend on fonts
+#: and on the version of matplotlib, the data does not.
+DATA = "application/vnd.gangsched.picture+json"
+
+#: Runs when a kernel starts. Before the pictures of a cell are shown, it puts out their digests.
+_STARTUP = '''
+def _gangsched_digests(*_):
+    import sys
+    if "matplotlib.pyplot" not in sys.modules:
+        return
+    import hashlib, numpy
+    from IPython.display import display
+    from matplotlib import pyplot
+
+    def values(artist):
+        for name in ("get_xydata", "get_offsets", "get_segments", "get_array"):
+            try:
+                yield getattr(artist, name)()
+            except Exception:
+                pass
+        for name in ("get_path", "get_paths"):
+            try:
+                found = getattr(artist, name)()
+            except Exception:
+                continue
+            for path in found if isinstance(found, list) else [found]:
+                yield path.vertices
+        for name in ("get_xy", "get_width", "get_height", "get_text", "get_label"):
+            try:
+                found = getattr(artist, name)()
+            except Exception:
+                continue
+            yield "" if name == "get_label" and str(found).startswith("_") else found
+
+    for number in pyplot.get_fignums():
+        digest = hashlib.sha256()
+        for axes in pyplot.figure(number).axes:
+            shown = [*axes.lines, *axes.patches, *axes.collections, *axes.images, *axes.texts]
+            for artist in [axes.title, axes.xaxis.label, axes.yaxis.label, *shown]:
+                for value in values(artist):
+                    try:
+                        numbers = numpy.ma.filled(numpy.ma.asarray(value, dtype=float), -1).ravel()
+                        text = " ".join("%.4g" % (x + 0.0) for x in numbers)
+                    except (TypeError, ValueError):
+                        text = str(value)
+                    digest.update(text.encode("utf-8") + b";")
+        display({@DATA@: {"sha256": digest.hexdigest()}}, raw=True)
+
+get_ipython().events.register("post_execute", _gangsched_digests)
+'''.replace("@DATA@", repr(DATA))
 
 
 # ---- executing ---------------------------------------------------------------------------------
@@ -148,6 +204,51 @@ def faults(path: Path) -> List[str]:
     return found
 
 
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+def differences(stored: Any, now: Any) -> List[str]:
+    """Where the stored outputs are not those of today. Pictures are compared by their data."""
+    found: List[str] = []
+    for before, after in zip(stored.cells, now.cells):
+        old, new = ([*map(_comparable, cell.get("outputs", ()))] for cell in (before, after))
+        if len(old) != len(new):
+            found.append("%s: %d outputs are stored, %d come" % (before.id, len(old), len(new)))
+        for said, comes in zip(old, new):
+            place = _first_difference(said, comes)
+            if place:
+                found.append("%s: stored output is stale: %s" % (before.id, place))
+    return found
+
+
+def _same_data(path: Path) -> bool:
+    """Whether the notebook reads what it read when its output was stored: a real trace, if any."""
+    shared = Path(os.environ.get("GANG_SHARED", HERE / "../../../../shared"))
+    return "GANG_SHARED" not in path.read_text(encoding="utf-8") or (shared / "data").is_dir()
+
+
+def _comparable(output: Any) -> str:
+    data = output.get("data", {})
+    if DATA in data:
+        return "picture %s" % data[DATA]["sha256"]
+    if "image/png" in data:
+        return "image"
+    return str(output.get("text", "") or data.get("text/plain", "") or data.get("text/html", ""))
+
+
+def _first_difference(said: str, comes: str) -> str:
+    if said.startswith("picture") or comes.startswith("picture"):
+        return "" if said == comes else "the data of a picture"
+    if _NUMBER.sub("0", said).split() != _NUMBER.sub("0", comes).split():
+        pairs = zip(said.split(), comes.split())
+        return next(("%r, now %r" % pair for pair in pairs if pair[0] != pair[1]), "its length")
+    for one, other in zip(_NUMBER.findall(said), _NUMBER.findall(comes)):
+        a, b = float(one), float(other)
+        if abs(a - b) > TOLERANCE * max(abs(a), abs(b), 1e-9):
+            return "%s, now %s" % (one, other)
+    return ""
+
+
 def _texts(output: Any) -> Iterator[str]:
     yield output.get("text", "")
     for kind, value in output.get("data", {}).items():
@@ -185,6 +286,9 @@ def main(arguments: Sequence[str]) -> int:
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update(_kernel_environment(folder))
+        startup = Path(folder) / "profile_default" / "startup"
+        startup.mkdir(parents=True)
+        (startup / "00-digests.py").write_text(_STARTUP)
         for path in options.notebooks or sorted(HERE.glob("*.ipynb")):
             name = path.stem + ("_without_data" if options.no_data else "")
             wrong = faults(path) if options.check else []
@@ -196,7 +300,10 @@ def main(arguments: Sequence[str]) -> int:
             ) as error:  # an exception of a cell or of its kernel fails this notebook
                 wrong.append(re.sub(r"\x1b\[[0-9;]*m", "", str(error)))
             else:
-                if not options.check:
+                if options.check and _same_data(path):
+                    stored = nbformat.read(path, as_version=4)
+                    wrong += differences(stored, normalise(book))
+                elif not options.check:
                     path.write_text(nbformat.writes(normalise(book)) + "\n", encoding="utf-8")
                     wrong = faults(path)
             for one in wrong:

@@ -164,6 +164,43 @@ def test_pip_installs_it_offline(root, tmp_path):
     ], ran.stderr
 
 
+def test_an_installation_as_the_readme_says_runs_its_example(root, tmp_path):
+    # Its two lines of pip, and the program below, on a copy of the tree, with the build of the tests.
+    pytest.importorskip("ensurepip", reason="python3-venv is not installed")
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    shell = re.search(r"```sh\n.*\n(.*-m venv .*)\n(GANGSCHED_BUILD=.*)\n```", readme)
+    code, shown = re.search(r"```python\n(.*?)```.*?```\n(.*?)```", readme, re.S).groups()
+    build = Path(gangsched.__file__).resolve().parents[3]
+    if not (build / "CMakeCache.txt").exists():
+        pytest.skip("not run from a build tree")
+    source = tmp_path / "source"
+    shutil.copytree(
+        root / "bindings" / "python", source / "bindings" / "python",
+        ignore=shutil.ignore_patterns("__pycache__", "tests", "notebooks"),
+    )
+    (source / "build").mkdir()
+    (source / "build" / "release").symlink_to(build)
+    before = {path for path in source.rglob("*") if build not in path.parents}
+    commands = "\n".join(["set -e", shell.group(1).split("  ")[0], shell.group(2)])
+    env = {
+        **os.environ, "HOME": str(tmp_path), "PIP_NO_INDEX": "1", "PYTHONWARNINGS": "ignore",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    env.pop("PYTHONPATH", None)
+    ran = subprocess.run(["sh", "-c", commands], cwd=source, env=env, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert {path for path in source.rglob("*") if build not in path.parents} == before  # no leftovers
+    python = tmp_path / "gangsched" / "bin" / "python"
+    ran = subprocess.run(
+        [python, "-c", code], cwd=tmp_path, env={**env, "MPLBACKEND": "Agg"}, capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert ran.stdout == shown and (tmp_path / "jobs.html").exists()
+    extension = next(tmp_path.glob("gangsched/lib/python*/site-packages/gangsched/*.so"))
+    assert extension.stat().st_size < 3 << 20  # without debug information
+
+
 def test_without_a_library_the_build_says_so(root, tmp_path):
     env = {**os.environ, "GANGSCHED_BUILD": str(tmp_path)}
     command = [

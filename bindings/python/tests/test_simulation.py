@@ -487,6 +487,19 @@ def test_policies_in_python_decide_like_those_in_c(cluster):
     assert order(policy="fifo") == lengths
 
 
+def test_fifo_is_strict_and_first_fit_is_not(cluster):
+    # The second gang does not fit beside the first; the third would.
+    jobs = [{"submit_s": i, "run_s": 100, "tasks": tasks, "gpus": 8} for i, tasks in
+            enumerate((1, 2, 1))]
+
+    def starts(policy, **arguments):
+        return gs.simulate(cluster, gs.Trace(jobs), policy=policy, **arguments).jobs.start_s.tolist()
+
+    assert starts("fifo") == [0, 100, 200]
+    assert starts("first-fit") == starts(None) == [0, 102, 2]
+    assert starts("first-fit", queues={"q": {"block": "strict"}}) == [0, 100, 200]
+
+
 def test_a_view_has_all_columns_and_is_over_afterwards(cluster):
     kept = []
 

@@ -101,7 +101,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--policy",
         metavar="NAME",
-        help="fifo, sjf, srtf, las, las-started, or queues: the order of the tree (default)",
+        help="fifo, first-fit, sjf, srtf, las, las-started, or queues: the order of the tree (default)",
     )
     _output(one)
     several = command("compare", "compare several policies", COMPARE, _compare)

@@ -95,7 +95,8 @@ examples:
   python -m gangsched compare jobs.csv --cluster site.json --queues queues.json --policy queues,fifo --out runs
 
 policies:
-  fifo         in the order of submission
+  fifo         in the order of submission; a job that does not fit holds back all later ones
+  first-fit    the same order; none is held back
   sjf          shortest first
   srtf         shortest remaining time first, with preemption
   las          least attained service, two queues, with preemption (Tiresias)

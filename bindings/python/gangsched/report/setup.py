@@ -43,7 +43,7 @@ def policy_name(result: "Result") -> str:
             if lost
             else "queues"
             if result._recipe.arguments.get("queues") is not None
-            else "fifo (one queue)"
+            else "first-fit (one queue)"
         )
     return str(said(given))
 

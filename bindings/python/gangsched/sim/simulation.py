@@ -51,12 +51,14 @@ class Simulation(RunningSimulation):
         Jobs that come at their time; or the path of a trace.
     queues
         The tree, or the input of :class:`Queues`; None: one queue for all jobs, in the order of
-        submission.
+        submission, in which a job that does not fit holds back none.
     policy
-        ``fifo``, ``sjf`` (shortest job first), ``srtf`` (shortest remaining time first), ``las``
-        (least attained service with two queues, as in Tiresias), ``las-started`` (the same, running
-        jobs before waiting ones), ``queues`` (the order of the queues); or a function that scores
-        jobs, lowest first: all at once (:class:`View`) or one by one (:class:`per_job`).
+        ``fifo`` (in the order of submission; a job that does not fit holds back all later ones of
+        its queue), ``first-fit`` (the same order, and none is held back), ``sjf`` (shortest job
+        first), ``srtf`` (shortest remaining time first), ``las`` (least attained service with two
+        queues, as in Tiresias), ``las-started`` (the same, running jobs before waiting ones),
+        ``queues`` (the order of the queues); or a function that scores jobs, lowest first: all at
+        once (:class:`View`) or one by one (:class:`per_job`).
     score_mode : {"order", "select"}
         Use of the scores: ``order`` ranks waiting jobs; ``select`` also decides which jobs run.
     seed : int
