@@ -89,12 +89,16 @@ struct gang_forecast_opts {
     int32_t reserved0;         /**< 0 */
     uint64_t seed;             /**< of the draws */
     gang_run_time_fn run_time; /**< NULL: predictions of op predict, else time limits */
-    void *user;                /**< passed to it */
+    void *user;                /**< passed to it, and to go_on */
+    /** Called before each run of the cycle, on the caller's thread: a result other than 0 ends
+     *  gang_forecast_run(), which returns it (use a negative GANG_E* code) and has no results.
+     *  NULL: goes on. */
+    int32_t (*go_on)(void *user);
 };
 
-#define GANG_FORECAST_OPTS_INIT                                               \
-    {                                                                         \
-        sizeof(struct gang_forecast_opts), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL \
+#define GANG_FORECAST_OPTS_INIT                                                     \
+    {                                                                               \
+        sizeof(struct gang_forecast_opts), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL \
     }
 
 /** What is expected of a job. */
@@ -160,8 +164,8 @@ GANG_API gang_sched *gang_forecast_sched(const gang_forecast *forecast);
  * Run ahead from the present state of the private scheduler, once for each sample, until all
  * waiting jobs have started or nothing more happens. That state stays, so the caller may change it
  * and run again; messages left there are accepted.
- * @return GANG_OK; GANG_EINVAL; GANG_EBUSY (called from its run_time()); GANG_ENOMEM: there are no
- *   results.
+ * @return GANG_OK; GANG_EINVAL; GANG_EBUSY (called from its run_time()); GANG_ENOMEM; what go_on
+ *   returned. On an error there are no results.
  * Owner of the forecast; no concurrent call on its cluster and scheduler. May allocate, may block
  * (like gang_cluster_free()). O(samples * (nodes + jobs)) plus the cost of the runs; memory for one
  * more copy, and 8 bytes for each waiting job and sample.

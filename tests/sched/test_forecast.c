@@ -146,6 +146,37 @@ END_TEST
 
 /* ---- distributions ---- */
 
+static int32_t stop_after(void *user)
+{
+    int *left = user;
+    return (*left)-- > 0 ? 0 : GANG_EBUSY;
+}
+
+START_TEST(a_host_ends_a_run_of_a_forecast)
+{
+    struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
+    struct gang_error error = GANG_ERROR_INIT;
+    struct gang_expected e = GANG_EXPECTED_INIT;
+    int left = 3;
+    opts.samples = 1000;
+    opts.go_on = stop_after;
+    opts.user = &left;
+    open_site(2, GANG_BACKFILL_NONE);
+    submit(h.s, 2, 100);
+    gang_job_id second = submit(h.s, 2, 100);
+    host_run(&h, 0);
+    gang_forecast *f = forecast_with(&h, &opts);
+    EXPECT_RESULT(gang_forecast_run(f, &error), GANG_EBUSY, &error);
+    ck_assert_int_eq(left, -1); /* it was not asked again */
+    ck_assert_int_eq(gang_forecast_get(f, second, &e), GANG_ENOENT);
+    left = 1000000;
+    run_forecast(f);
+    ck_assert_int_ge(start_of(f, second), 100 * S);
+    gang_forecast_free(f);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(samples_give_an_interval_and_repeat)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
@@ -519,6 +550,7 @@ int main(void)
     tcase_add_test(tests, a_job_behind_an_endless_job_has_no_forecast_start);
     tcase_add_test(tests, nothing_is_forecast_beyond_the_horizon);
     tcase_add_test(tests, a_job_that_ends_unstarted_is_reported);
+    tcase_add_test(tests, a_host_ends_a_run_of_a_forecast);
     tcase_add_test(tests, samples_give_an_interval_and_repeat);
     tcase_add_test(tests, what_if_there_were_more_nodes_and_jobs);
     tcase_add_test(tests, what_if_a_node_is_drained_and_a_limit_raised);

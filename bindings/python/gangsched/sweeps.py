@@ -137,6 +137,11 @@ def compare(
         See :func:`sweep`. Other processes need functions that can be pickled.
     options
         Options of all simulations. With ``stream`` each simulation gets a subfolder with its label.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C. Its ``partial_result`` is a Comparison of the simulations that were complete.
     """
     listed = (
         policies
@@ -155,9 +160,19 @@ def compare(
         ):
             if call["stream"] is common["stream"]:
                 call["stream"] = Path(common["stream"]) / folder
-    found = sweep(
-        _one, [{"arguments": call} for call in calls], executor=executor, progress=progress
-    )
+    try:
+        found = sweep(
+            _one, [{"arguments": call} for call in calls], executor=executor, progress=progress
+        )
+    except KeyboardInterrupt as stop:
+        complete = stop.partial_result  # type: ignore[attr-defined]
+        labels = [
+            label for label, call in zip(listed, calls)
+            if any(one["arguments"] is call for one in complete.params)
+        ]
+        partial = Comparison(dict(zip(labels, complete.values)))
+        stop.partial_result = partial  # type: ignore[attr-defined]
+        raise
     return Comparison(dict(zip(listed, found.values)))
 
 
@@ -277,21 +292,32 @@ def sweep(
     ------
     Exception
         An exception of a call, with its own traceback. Calls that have not begun are cancelled.
+    KeyboardInterrupt
+        Ctrl-C. Its ``partial_result`` is a Sweep of the calls that were complete.
     """
     params = grid_of(grid)
-    values: List[Any] = []
-    with _bar(len(params), progress) as step:
-        if executor is None:
-            for one in params:
-                values.append(fn(**one))
-                step()
-        elif isinstance(executor, int) and not isinstance(executor, bool):
-            values = _in_processes(fn, params, executor, step)
-        elif hasattr(executor, "submit"):
-            values = _gather(executor, [_submit(executor, fn, one) for one in params], step)
-        else:
-            raise InvalidArgument("executor is None, a number of processes, or what has submit()")
-    return Sweep(params, values)
+    found: Dict[int, Any] = {}
+    try:
+        with _bar(len(params), progress) as step:
+            if executor is None:
+                for i, one in enumerate(params):
+                    found[i] = fn(**one)
+                    step()
+            elif isinstance(executor, int) and not isinstance(executor, bool):
+                _in_processes(fn, params, executor, found, step)
+            elif hasattr(executor, "submit"):
+                futures = [_submit(executor, fn, one) for one in params]
+                _gather(executor, futures, found, step)
+            else:
+                raise InvalidArgument(
+                    "executor is None, a number of processes, or what has submit()"
+                )
+    except KeyboardInterrupt as stop:
+        done = sorted(found)
+        complete = Sweep([params[i] for i in done], [found[i] for i in done])
+        stop.partial_result = complete  # type: ignore[attr-defined]
+        raise
+    return Sweep(params, [found[i] for i in range(len(params))])
 
 
 def _submit(executor: Any, fn: Callable[..., Any], params: Mapping[str, Any]) -> Any:
@@ -317,12 +343,14 @@ def _cancel(executor: Any, futures: List[Any]) -> None:
             executor.submit(int)
 
 
-def _gather(executor: Any, futures: List[Any], step: Callable[[], None]) -> List[Any]:
-    values: List[Any] = []
+def _gather(
+    executor: Any, futures: List[Any], found: Dict[int, Any], step: Callable[[], None]
+) -> None:
+    """Put the values of calls into ``found``."""
     futures.reverse()
     try:
         while futures:
-            values.append(futures[-1].result())
+            found[len(found)] = futures[-1].result()
             # As long as a future exists, Dask keeps its result in the worker, and computes the
             # result again if the worker dies. This process has the result: drop the future.
             futures.pop()
@@ -330,20 +358,22 @@ def _gather(executor: Any, futures: List[Any], step: Callable[[], None]) -> List
     except BaseException:
         _cancel(executor, futures)
         raise
-    return values
 
 
 def _in_processes(
-    fn: Callable[..., Any], params: List[Dict[str, Any]], workers: int, step: Callable[[], None]
-) -> List[Any]:
-    """Run the calls in a pool of our own.
+    fn: Callable[..., Any],
+    params: List[Dict[str, Any]],
+    workers: int,
+    found: Dict[int, Any],
+    step: Callable[[], None],
+) -> None:
+    """Run the calls in a pool of our own, and put their values into ``found``.
 
     A process that dies breaks the pool. The calls without a result then run again, in a second
     pool.
     """
     if workers < 1:
         raise InvalidArgument("executor: 1 process or more")
-    found: Dict[int, Any] = {}
     for last in (False, True):
         missing = [i for i in range(len(params)) if i not in found]
         if not missing:
@@ -354,7 +384,6 @@ def _in_processes(
             except BrokenExecutor:
                 if last:
                     raise
-    return [found[i] for i in range(len(params))]
 
 
 def _take(

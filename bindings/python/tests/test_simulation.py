@@ -698,8 +698,63 @@ def test_control_c_gives_the_partial_result_of_simulate(cluster):
             _thread.interrupt_main()
         return view.submit_s
 
-    result = gs.simulate(cluster, jobs(1000), policy=policy)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        gs.simulate(cluster, jobs(1000), policy=policy)
+    result = stop.value.partial_result
     assert result.interrupted and 0 < result.info.ended < 1000 and "interrupted" in repr(result)
+
+
+def interrupted_at(second):
+    """A policy that presses Ctrl-C at a time of the simulation."""
+
+    def policy(view):
+        if view.now_s >= second:
+            _thread.interrupt_main()
+        return view.submit_s
+
+    return policy
+
+
+def test_control_c_ends_a_comparison_which_has_what_was_complete(cluster):
+    policies = {"fifo": "fifo", "cut": interrupted_at(100), "sjf": "sjf"}
+    with pytest.raises(KeyboardInterrupt) as stop:
+        gs.compare(policies, cluster, jobs(1000))
+    found = stop.value.partial_result
+    assert list(found) == ["fifo"] and found["fifo"] == gs.simulate(cluster, jobs(1000), policy="fifo")
+
+
+def test_control_c_ends_a_sweep_whose_table_has_no_partial_row(cluster):
+    def run(second):
+        return gs.simulate(cluster, jobs(1000), policy=interrupted_at(second))
+
+    with pytest.raises(KeyboardInterrupt) as stop:
+        gs.sweep(run, {"second": [1e9, 100, 1e9]})
+    found = stop.value.partial_result
+    assert found.params == [{"second": 1e9}] and len(found.table) == 1
+    assert found.values[0].info.ended == 1000 and not found.values[0].interrupted
+
+
+def test_control_c_ends_a_forecast_at_once(cluster):
+    """By the number of samples that were begun, not by a clock."""
+    drawn = set()
+
+    def run_time(job, sample, draw):
+        drawn.add(sample)
+        if sample == 3:
+            _thread.interrupt_main()
+        return 100.0
+
+    with gs.Simulation(cluster, jobs(40)) as simulation:
+        simulation.run(until_s=5)
+        with simulation.forecast(samples=10000, run_time=run_time) as ahead:
+            with pytest.raises(KeyboardInterrupt):
+                ahead.run()
+            assert max(drawn) in (3, 4)
+            with pytest.raises(gs.NotFound):
+                ahead.start_of(39)
+        with pytest.raises(KeyboardInterrupt):
+            _thread.interrupt_main()
+            simulation.what_if({"as it is": None})
 
 
 def test_a_run_is_bounded_in_real_time(cluster, monkeypatch):

@@ -369,7 +369,9 @@ gang_result gang__forecast_run(struct gang__forecast_run_state *run)
     gang__set_init(&run->ends, by_end, NULL);
     expect_ends(run);
     while (run->left > 0 && r == GANG_OK && !cut) {
-        r = report_ends(run, now);
+        r = o->go_on ? o->go_on(o->user) : GANG_OK;
+        if (r == GANG_OK)
+            r = report_ends(run, now);
         if (r == GANG_OK)
             r = gang_sched_run(run->s, now, NULL, NULL);
         if (r == GANG_OK && run->no_memory)

@@ -51,11 +51,19 @@ class Run(NamedTuple):
     source: Dict[str, Any]  #: the file of the trace: ``path``, ``sha256``, ``read`` (how)
 
     def simulate(self, policy: Optional[str], bar: bool) -> "Result":
-        """Simulate one of the policies."""
+        """Simulate one of the policies.
+
+        After Ctrl-C: the results until then.
+        """
         try:
             return simulate(
                 self.cluster, self.trace, self.queues, policy, progress=bar, **self.options
             )
+        except KeyboardInterrupt as stop:
+            if not hasattr(stop, "partial_result"):  # before the run began
+                raise
+            partial: "Result" = stop.partial_result
+            return partial
         except GangError as error:
             if error.path.startswith("jobs["):
                 raise Wrong("%s: %s" % (_name(self.source["path"]), error)) from None

@@ -65,17 +65,19 @@ class _Expectations(Call):
         self.found.append((int(raw.job), ExpectedKind.of(raw.what), *times, raw.samples, raw.wait))
 
 
-class _RunTimes(Call):
-    """Connects gang_run_time_fn with a Python function."""
+class _Ahead(Call):
+    """What a run of a forecast calls back: how long jobs run, and whether it goes on.
 
-    def __init__(
-        self, run_time_of: Callable[[int, int, float], Optional[float]], index: Callable[[int], int]
-    ) -> None:
+    Ctrl-C arrives in one of the two.
+    """
+
+    def __init__(self) -> None:
         super().__init__()
-        self.run_time_of, self.index = run_time_of, index
+        self.run_time_of: Optional[Callable[[int, int, float], Optional[float]]] = None
+        self.index: Callable[[int], int] = int
 
     def of(self, job: int, sample: int, draw: int) -> int:
-        if self.error is not None:
+        if self.error is not None or self.run_time_of is None:
             return 0
         found = self.run_time_of(self.index(job), sample, draw / 2.0**64)
         return 0 if found is None else min(max(ns(min(found, 9e9), "run_time()"), 0), 2**62)
@@ -90,8 +92,14 @@ def gangsched_py_expected(expected: Any, user: Any) -> int:
 
 @callback(failed=0)
 def gangsched_py_run_time(job: int, cookie: int, sample: int, draw: int, user: Any) -> int:
-    times: _RunTimes = ffi.from_handle(user)
-    return times.of(job, sample, draw)
+    ahead: _Ahead = ffi.from_handle(user)
+    return ahead.of(job, sample, draw)
+
+
+@callback(failed=lib.GANG_EBUSY)
+def gangsched_py_forecast_goes_on(user: Any) -> int:
+    ahead: _Ahead = ffi.from_handle(user)
+    return 0 if ahead.error is None else int(lib.GANG_EBUSY)
 
 
 def _jobs(sched: Any) -> Iterator[int]:
@@ -148,7 +156,7 @@ class Forecast(Reserving):
         seed: int = 0,
         max_events: int = 0,
     ) -> None:
-        self._times: Optional[_RunTimes] = None
+        self._ahead = _Ahead()
         opts = self._opts(horizon_s, samples, low, high, seed, max_events)
         with simulation._changing() as sched, simulation.cluster._held():
             opts.now_ns = simulation._now_ns()
@@ -207,8 +215,10 @@ class Forecast(Reserving):
                 "run_time is a function, 'actual' or None, not %r" % (run_time,), path="run_time"
             )
         if run_time_of is not None:
-            self._times = _RunTimes(run_time_of, lambda number: self._jobs[number].at)
-            opts.run_time, opts.user = lib.gangsched_py_run_time, self._times.user
+            self._ahead.run_time_of = run_time_of
+            self._ahead.index = lambda number: self._jobs[number].at
+            opts.run_time = lib.gangsched_py_run_time
+        opts.go_on, opts.user = lib.gangsched_py_forecast_goes_on, self._ahead.user
 
     def close(self) -> None:
         """End the forecast; a second call does nothing.
@@ -300,6 +310,8 @@ class Forecast(Reserving):
             No memory.
         Busy
             Called from ``run_time``. An exception of ``run_time`` passes through.
+        KeyboardInterrupt
+            Ctrl-C, at once. There are no results; the copy keeps its state and can run again.
         """
         expectations, error = _Expectations(), new_error()
         with self._held() as forecast, self.cluster._held():
@@ -310,8 +322,7 @@ class Forecast(Reserving):
                 result = lib.gang_forecast_run(forecast, error)
             finally:
                 self._inside = False
-            if self._times is not None:
-                self._times.settle()
+            self._ahead.settle()
             check(result, error)
             result = lib.gang_forecast_each(forecast, lib.gangsched_py_expected, expectations.user)
             expectations.settle()

@@ -427,23 +427,25 @@ def simulate(
     Returns
     -------
     Result
-        After Ctrl-C: the results until then (``result.interrupted``).
 
     Raises
     ------
+    KeyboardInterrupt
+        Ctrl-C, within a second. Its ``partial_result`` is the result until then
+        (``result.interrupted``).
     GangError
         Wrong input, with its place. Also the exceptions of functions of yours.
     """
     trace = as_trace(trace)
     simulation = Simulation(cluster, trace, queues, policy=policy, **options)
     try:
-        interrupted = False
         try:
             simulation.run(until_s, progress=progress)
-        except KeyboardInterrupt:
-            interrupted = True
-        result = simulation.result()
-        result.interrupted = interrupted
-        return result
+        except KeyboardInterrupt as stop:
+            partial = simulation.result()
+            partial.interrupted = True
+            stop.partial_result = partial  # type: ignore[attr-defined]
+            raise
+        return simulation.result()
     finally:
         simulation.close()
