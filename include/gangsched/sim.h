@@ -100,7 +100,9 @@ enum {
     /** By submission: in each leaf, a job that does not fit holds back all that came later. */
     GANG_SIM_POLICY_FIFO = 1,
     GANG_SIM_POLICY_SJF = 2,  /**< shortest run time first; does not preempt */
-    GANG_SIM_POLICY_SRTF = 3, /**< shortest remaining time first; preempts (SCORE_SELECT) */
+    /** Shortest remaining time first. It stops jobs by their scores (GANG_SIM_SCORE_SELECT),
+     *  whatever gang_sched_opts.no_preemption says: that is about the rules of queues. */
+    GANG_SIM_POLICY_SRTF = 3,
     /** Two classes of attained service (GPUs times time): jobs with more than `las_split_ns`
      *  come after the others; preempts (Gu et al., Tiresias, NSDI 2019: discretised least
      *  attained service). Both classes are in the order of submission. */

@@ -500,6 +500,23 @@ def test_fifo_is_strict_and_first_fit_is_not(cluster):
     assert starts("first-fit", queues={"q": {"block": "strict"}}) == [0, 100, 200]
 
 
+@pytest.mark.parametrize("backfill", ["none", "easy", "conservative"])
+def test_no_preemption_changes_nothing_where_nothing_is_preempted(cluster, backfill):
+    trace = gs.Trace(
+        {"submit_s": 7 * i, "run_s": 30 + 37 * i % 90, "limit_s": 150, "tasks": 1 + i % 5 % 3,
+         "gpus": 1 + 5 * i % 8}
+        for i in range(300)
+    )
+
+    def run(**options):
+        return gs.simulate(cluster, trace, {"q": {"backfill": backfill}}, **options)
+
+    free, without = run(), run(no_preemption=True)
+    assert free.summary()["preemptions"] == 0 and free == without
+    srtf = gs.simulate(cluster, trace, policy="srtf", no_preemption=True)
+    assert srtf.summary()["preemptions"] > 0 and srtf == gs.simulate(cluster, trace, policy="srtf")
+
+
 def test_a_view_has_all_columns_and_is_over_afterwards(cluster):
     kept = []
 
