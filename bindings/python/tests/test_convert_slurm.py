@@ -7,6 +7,8 @@ from typing import Any, List
 
 import pytest
 
+import gangsched as gs
+
 from convert_support import DATA, check, data, nodes, outcome, queue, texts
 from gangsched.convert import ConvertError, convert
 
@@ -180,6 +182,29 @@ def test_partitions() -> None:
     assert "max_switch_wait: each job states its own prefer_wait_s" in found
     assert "ClusterName" in found and "topology.conf:3: LinkSpeed" in found
     check(scenario)
+
+
+@pytest.mark.parametrize("qos", [False, True])
+def test_partitions_confine_jobs(tmp_path, qos) -> None:
+    # Jobs name only their queue, as those of traces do.
+    lines = ["NodeName=n[1-4] CPUs=8", "PartitionName=left Nodes=n[1-2] Default=YES",
+             "PartitionName=right Nodes=n[3-4]", "PartitionName=all Nodes=ALL PriorityTier=2"]
+    if qos:
+        lines += ["PreemptType=preempt/qos", "PreemptMode=REQUEUE"]
+    (tmp_path / "slurm.conf").write_text("\n".join(lines))
+    table = "Name|Priority|GraceTime|Preempt|PreemptMode\nnormal|0|00:00:00||cluster\n"
+    (tmp_path / "qos.txt").write_text(table)
+    files = [tmp_path / "slurm.conf"] + ([tmp_path / "qos.txt"] if qos else [])
+    case = convert(*files).scenario
+    leaf = "%s.normal" if qos else "%s"
+    names = ("left", "right", "all")
+    jobs = gs.Trace({"submit_s": i, "run_s": 100, "cpu": 4, "queue": leaf % names[i % 3]}
+                    for i in range(60))
+    result = gs.simulate(case, jobs, case)
+    where = result.allocations.merge(result.jobs[["job", "queue"]], on="job")
+    used = where.groupby("queue", observed=True).node.unique().map(lambda nodes: sorted(set(nodes)))
+    assert used[leaf % "left"] == ["n1", "n2"] and used[leaf % "right"] == ["n3", "n4"]
+    assert len(used[leaf % "all"]) > 2
 
 
 def test_a_higher_tier_preempts_a_lower_one() -> None:

@@ -19,7 +19,7 @@ _PARTITION_KEYS = {
 _MODES = {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "WITHIN", "PRIORITY"}
 
 #: Members of a queue that are those of its leaves, not inherited.
-_OF_LEAVES = ("order", "block", "within", "reclaim", "preempt_mode")
+_OF_LEAVES = ("order", "block", "within", "reclaim", "preempt_mode", "partitions")
 
 #: The weights of multifactor priority.
 _WEIGHTS = {
@@ -64,6 +64,9 @@ class Partitions:
             self._put_nodes(partition, keys)
             self.scenario.setdefault("partitions", []).append({"name": partition})
             queue = self._queue(partition, line, keys)
+            # Slurm's jobs run on the nodes of their partition only.
+            if any(partition not in node.json.get("partitions", ()) for node in self.nodes.values()):
+                queue["partitions"] = [partition]
             self.scenario.setdefault("queues", []).extend([queue] + self._leaves(queue, keys))
         self._settle_classes()
         self._job_factors()

@@ -16,8 +16,7 @@ Slurm                                         scenario
 ``Feature``                                   ``labels``, without a value
 ``State``                                     ``state``; nodes that are FUTURE are left out
 ``PartitionName``, ``Nodes``                  ``partitions``, of nodes, too; a queue of the same
-                                              name: a job goes in the queue, its tasks name the
-                                              partition
+                                              name, whose jobs run on these nodes only
 ``PriorityTier`` (1)                          ``priority``: fair shares by tier, as all is left over
 ``PreemptType`` = preempt/partition_prio      ``reclaim: any``; otherwise ``never``
 ``PreemptType`` = preempt/qos                 a queue PARTITION.QOS for each QOS that a partition
