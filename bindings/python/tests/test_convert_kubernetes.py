@@ -444,3 +444,39 @@ def test_yaml_without_pyyaml_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ConvertError, match="reading YAML needs the package PyYAML"):
         convert("kind: Pod\n")
     assert data("kubernetes-nodes.json").scenario["nodes"]
+
+
+_HELD = """apiVersion: batch/v1
+kind: Job
+metadata: {name: held, labels: {%s}}
+spec:
+  suspend: true
+  parallelism: 2
+  template: {spec: {containers: [{name: c, resources: {limits: {cpu: 1}}}]}}
+"""
+
+
+def test_a_suspended_job_is_held_but_one_of_kueue_waits() -> None:
+    alone = convert(_HELD % "")
+    (job,) = alone.scenario["jobs"]
+    assert job["hold"] is True and "suspend" not in texts(alone)
+    (job,) = convert(_HELD % "kueue.x-k8s.io/queue-name: team").scenario["jobs"]
+    assert "hold" not in job and job["queue"] == "team"
+
+
+def test_an_elastic_job_may_state_a_minimum_too_and_the_label_of_kueue_decides() -> None:
+    converted = convert("""apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: e, labels: {kueue.x-k8s.io/queue-name: team}}
+spec:
+  elasticPolicy: {minReplicas: 2, maxReplicas: 8}
+  runPolicy: {suspend: true, schedulingPolicy: {minAvailable: 3, queue: other}}
+  pytorchReplicaSpecs:
+    Master: {replicas: 1, template: {spec: {containers: [{name: c}]}}}
+    Worker: {replicas: 4, template: {spec: {containers: [{name: c}]}}}
+""")
+    (job,) = converted.scenario["jobs"]
+    master, worker = job["tasks"]
+    assert (worker["count"], worker["min"], job["min"]) == (8, 2, 3) and "hold" not in job
+    assert job["queue"] == "team"
+    assert "schedulingPolicy.queue: the label" in texts(converted)

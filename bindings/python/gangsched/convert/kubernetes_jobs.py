@@ -21,6 +21,9 @@ label kueue.x-k8s.io/queue-name; Volcano queue  ``queue``; without one a queue c
 PaddleJob: ``...ReplicaSpecs``                  Worker member; PS untracked; Evaluator sidecar
 ``runPolicy.schedulingPolicy.minAvailable``,    ``min``
 ``elasticPolicy.minReplicas``
+``elasticPolicy.maxReplicas``                   ``count`` of the workers
+``suspend``                                     ``hold``, unless a queue of Kueue is named, which
+                                                resumes the job when it admits it
 ``activeDeadlineSeconds``, ``backoffLimit``     ``time_limit_s``, ``max_restarts``
 **Job** ``parallelism``                         ``count``; all are the gang in a queue of Kueue,
                                                 else ``min`` 1
@@ -50,7 +53,7 @@ _ROLES = {
 
 _JOB_ASIDE = (
     "backoffLimitPerIndex", "completionMode", "completions", "manualSelector", "podFailurePolicy",
-    "podReplacementPolicy", "selector", "successPolicy", "suspend", "ttlSecondsAfterFinished",
+    "podReplacementPolicy", "selector", "successPolicy", "ttlSecondsAfterFinished",
     "managedBy", "maxFailedIndexes", "plugins", "policies", "volumes", "schedulerName",
     "runningEstimate", "nprocPerNode", "successPolicy", "enableDynamicWorker", "cleanPodPolicy",
     "slotsPerWorker", "sshAuthMountPath", "mpiImplementation", "launcherCreationPolicy",
@@ -116,6 +119,13 @@ class _Jobs(Pods):
         self.jobs.append(job)
         return job
 
+    def suspended(self, job: Json, at: At, suspend: At) -> None:
+        """Hold a job that its user has suspended. Kueue keeps the jobs of its queues suspended
+        until it admits them: these wait.
+        """
+        if suspend and suspend.flag() and self._kueue_label(at) is None:
+            job["hold"] = True
+
     def priority(self, job: Json, at: At) -> None:
         if not at or not at.text():
             if self.default_priority:
@@ -134,8 +144,8 @@ class _Jobs(Pods):
 
     def kueue_queue(self, job: Json, at: At) -> bool:
         labels = at.way("metadata.labels").members()
-        label = labels.get(KUEUE_QUEUE) or at.way("metadata.annotations").members().get(KUEUE_QUEUE)
-        if label is None or not label.text(""):
+        label = self._kueue_label(at)
+        if label is None:
             return False
         space = at.way("metadata.namespace").text("")
         queue = label.text()
@@ -149,6 +159,13 @@ class _Jobs(Pods):
         if "kueue.x-k8s.io/priority-class" in labels:
             self.priority(job, labels["kueue.x-k8s.io/priority-class"])
         return True
+
+    @staticmethod
+    def _kueue_label(at: At) -> Optional[At]:
+        """The name of its queue of Kueue."""
+        label = at.way("metadata.labels").members().get(KUEUE_QUEUE)
+        label = label or at.way("metadata.annotations").members().get(KUEUE_QUEUE)
+        return label if label is not None and label.text("") else None
 
     def members_done(self, at: At, *aside: str) -> None:
         """Warn of members of the object and its spec that the converter has not read."""
@@ -261,19 +278,18 @@ class _Jobs(Pods):
             replica.done("restartPolicy")
         job = self.add(at, tasks)
         policy = spec.get("runPolicy")
-        self._run_policy(job, tasks, spec, policy)
+        self._run_policy(job, tasks, at, policy)
         self.kueue_queue(job, at)
         spec.done(*_JOB_ASIDE, "tfReplicaSpecs")
         self.members_done(at)
 
-    def _run_policy(self, job: Json, tasks: List[Json], spec: At, policy: At) -> None:
+    def _run_policy(self, job: Json, tasks: List[Json], at: At, policy: At) -> None:
+        spec = at.get("spec")
         total = sum(task.get("count", 1) for task in tasks)
         scheduling = policy.get("schedulingPolicy")
         least = scheduling.get("minAvailable")
         elastic = spec.get("elasticPolicy")
-        if least:
-            job["min"] = least.number(total, 1, total)
-        elif elastic:
+        if elastic:
             workers = next((t for t in tasks if t.get("name", "").lower() == "worker"), None)
             if workers is not None:
                 count = workers.get("count", 1)
@@ -293,7 +309,13 @@ class _Jobs(Pods):
                 "maxRestarts",
                 "metrics",
             )
-        self.queue(job, scheduling.get("queue"))
+        if least:
+            job["min"] = least.number(total, 1, total)
+        queue = scheduling.get("queue")
+        if queue and self._kueue_label(at) is not None:
+            self.report.warn(queue.place, "the label %s names the queue" % KUEUE_QUEUE)
+        else:
+            self.queue(job, queue)
         self.priority(job, scheduling.get("priorityClass"))
         wait = scheduling.get("scheduleTimeoutSeconds")
         if wait and wait.number(0, 0, 10 ** 9):
@@ -302,7 +324,8 @@ class _Jobs(Pods):
             self.report.aside(scheduling.file, "minResources", "follows from the tasks")
         scheduling.done()
         self._deadline(job, policy)
-        policy.done("cleanPodPolicy", "ttlSecondsAfterFinished", "suspend", "managedBy")
+        self.suspended(job, at, policy.get("suspend"))
+        policy.done("cleanPodPolicy", "ttlSecondsAfterFinished", "managedBy")
 
     def _deadline(self, job: Json, at: At) -> None:
         deadline = at.get("activeDeadlineSeconds")
@@ -340,6 +363,7 @@ class _Jobs(Pods):
                 done.place, "more than run at a time: the job is over when those have ended"
             )
         self._deadline(job, spec)
+        self.suspended(job, at, spec.get("suspend"))
         self.priority(job, template.way("spec.priorityClassName"))
         spec.done(*_JOB_ASIDE)
         self.members_done(at)
