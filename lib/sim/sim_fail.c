@@ -92,10 +92,10 @@ static gang_result set_state(gang_sim *sim, size_t node, int32_t state, const ch
         return r;
     if (r != GANG_OK)
         return GANG_OK; /* it was removed meanwhile */
-    if (state == GANG_NODE_DOWN && n->up) {
+    if (state == GANG_NODE_DOWN && n->up)
         lose(sim, node);
+    if (state == GANG_NODE_DOWN) /* also a node that was down: the next run takes it down again */
         n->lost_in = (uint64_t)sim->runs + 1;
-    }
     gang__sim_node_state(sim, node, state != GANG_NODE_DOWN);
     sim->dirty = true;
     gang__sim_report(sim, state == GANG_NODE_DOWN ? GANG_SIM_NODE_DOWN : GANG_SIM_NODE_UP, SIZE_MAX,

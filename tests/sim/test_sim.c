@@ -283,6 +283,25 @@ START_TEST(a_drained_node_takes_no_job_until_it_is_back)
 }
 END_TEST
 
+/* The scheduler hears of each loss in its next run. A node that comes up before it is up after it,
+ * also if the node was down when it was set down again. */
+START_TEST(a_node_that_is_set_down_twice_is_up_after_it_came_up)
+{
+    sim_job(&s, 0, 10, 1);
+    sim_job(&s, 50, 100, 8);
+    s.opts.pass_ns = 30 * SECOND;
+    sim_make(&s, NULL);
+    gang_node_id first;
+    MUST(gang_node_find(s.stage.c, "n0", &first));
+    MUST(gang_sim_set_node_state(s.sim, 5 * SECOND, first, GANG_NODE_DOWN));
+    MUST(gang_sim_set_node_state(s.sim, 35 * SECOND, first, GANG_NODE_DOWN));
+    MUST(gang_sim_set_node_state(s.sim, 40 * SECOND, first, GANG_NODE_UP));
+    sim_run(&s, 119);
+    ck_assert_int_eq(stage_node(&s.stage, first).state, GANG_NODE_UP);
+    ck_assert_time(sim_get(&s, 1).start_ns, 90);
+}
+END_TEST
+
 START_TEST(failures_come_as_often_as_they_are_to)
 {
     for (int i = 0; i < 2000; i++)
@@ -816,6 +835,7 @@ int main(void)
     tcase_add_test(c, a_killed_job_resumes_from_its_last_checkpoint);
     tcase_add_test(c, a_job_that_loses_its_node_restarts_from_its_checkpoint);
     tcase_add_test(c, a_drained_node_takes_no_job_until_it_is_back);
+    tcase_add_test(c, a_node_that_is_set_down_twice_is_up_after_it_came_up);
     tcase_add_test(c, failures_come_as_often_as_they_are_to);
     tcase_add_test(c, tasks_fail_as_often_as_they_are_to);
     tcase_add_test(c, a_job_that_failed_in_the_trace_fails);
