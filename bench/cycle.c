@@ -18,6 +18,7 @@ enum kind {
     RECLAIM, /* a gang is owed what jobs of another queue have */
     ADMIT,   /* many jobs over many queues: submitted and started */
     FULL,    /* one job: submitted, started, ended */
+    TAKERS,  /* jobs that preempt one job each, in one run */
     USERS    /* a fair leaf: jobs of many users start; then one ends, and one that waits starts */
 };
 
@@ -33,6 +34,8 @@ struct cycle_case {
     bool scattered;   /* victims lie anywhere, and not where the newest are */
 };
 
+#define OWN_REQUESTS "/requests:own"
+
 static const struct cycle_case cases[] = {
     {DECIDE, {"sched_submit", "sched_decide"}, 5000, 1, 10000, 10, 0, SHAPE_GPU, "", false},
     {DECIDE, {"sched_submit", "sched_decide"}, 5000, 20, 500, 10, 0, SHAPE_GPU, "", false},
@@ -43,6 +46,8 @@ static const struct cycle_case cases[] = {
     {RECLAIM, {"sched_reclaim"}, 500, 50, 4000, 2, 100, SHAPE_NODE, "/victims:scattered", true},
     {RECLAIM, {"sched_reclaim"}, 5000, 500, 40000, 2, 100, SHAPE_NODE, "/victims:together", false},
     {RECLAIM, {"sched_reclaim"}, 5000, 500, 40000, 2, 100, SHAPE_NODE, "/victims:scattered", true},
+    {TAKERS, {"sched_takers"}, 500, 1, 4000, 2, 100, SHAPE_GPU, "/requests:alike", false},
+    {TAKERS, {"sched_takers"}, 500, 1, 4000, 2, 100, SHAPE_GPU, OWN_REQUESTS, false},
     {ADMIT, {"sched_admit"}, 6250, 1, 50000, 1000, 0, SHAPE_GPU, "", false},
     {FULL, {"sched_full_1gpu", "sched_start_1gpu"}, 1024, 1, 1, 16, 90, SHAPE_GPU, "", false},
     {FULL, {"sched_full_1gpu", "sched_start_1gpu"}, 4096, 1, 1, 16, 90, SHAPE_GPU, "", false},
@@ -77,6 +82,7 @@ static const struct cycle_case quick_cases[] = {
     {IDLE, {"sched_idle", "sched_one_freed"}, 128, 1, 10000, 128, 100, SHAPE_NODE, "", false},
     {RECLAIM, {"sched_reclaim"}, 128, 12, 1024, 2, 100, SHAPE_NODE, "/victims:together", false},
     {RECLAIM, {"sched_reclaim"}, 128, 12, 1024, 2, 100, SHAPE_NODE, "/victims:scattered", true},
+    {TAKERS, {"sched_takers"}, 128, 1, 1024, 2, 100, SHAPE_GPU, OWN_REQUESTS, false},
     {ADMIT, {"sched_admit"}, 128, 1, 1000, 100, 0, SHAPE_GPU, "", false},
     {FULL, {"sched_full_1gpu", "sched_start_1gpu"}, 128, 1, 1, 16, 90, SHAPE_GPU, "", false},
     {FULL, {"sched_full_gang", "sched_start_gang"}, 128, 4, 1, 16, 90, SHAPE_NODE, "", false},
@@ -184,8 +190,7 @@ static void set_fair_queue(struct site *s)
     ours_check(gang_sched_set_queues(s->sched, &spec, 1, &error), &error, "gang_sched_set_queues");
 }
 
-/* Queues lie in cohorts of a hundred, when there are that many. The first of a reclaim is
- * guaranteed all. */
+/* Queues lie in cohorts of a hundred, when there are that many. */
 static void set_queues(struct site *s)
 {
     enum { COHORT = 100 };
@@ -196,7 +201,8 @@ static void set_queues(struct site *s)
     char(*names)[16] = bench_calloc(count + cohorts, sizeof(*names));
     struct gang_quota quota = {.kind = "gpu"};
     quota.amount = s->c->nodes * NODE_GPUS * 1000;
-    if (s->c->kind != RECLAIM)
+    bool owed = s->c->kind == RECLAIM || s->c->kind == TAKERS; /* the first is guaranteed all */
+    if (!owed)
         quota.amount /= s->c->queues;
     for (size_t i = 0; i < count + cohorts; i++) {
         specs[i] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
@@ -205,7 +211,7 @@ static void set_queues(struct site *s)
         specs[i].name = names[i];
         if (i < count && cohorts)
             specs[i].parent = names[count + i / COHORT];
-        if (i < count && (s->c->kind != RECLAIM || i == 0)) {
+        if (i < count && (!owed || i == 0)) {
             specs[i].guaranteed = &quota;
             specs[i].guaranteed_count = 1;
         }
@@ -487,6 +493,34 @@ static void reclaim(struct site *s, struct sink *k)
     }
 }
 
+/* Each job of the first queue preempts one of the other. None is tried twice, but for the last
+ * try, which finds that none waits. */
+static void takers(struct site *s, struct sink *k)
+{
+    struct form f;
+    fill(s, s->c->nodes, 1, false);
+    while (goes_on(k, s)) {
+        form_init(&f, s->c->shape, s->c->gang);
+        form_queue(&f, 0);
+        for (int64_t i = 0; i < s->c->jobs; i++) {
+            if (strcmp(s->c->more, OWN_REQUESTS) == 0)
+                f.group.memory_bytes -= 4096;
+            s->jobs[i] = submit(s, &f);
+        }
+        int64_t ns = bench_now();
+        run(s);
+        record(k, 0, (bench_now() - ns) / s->c->jobs);
+        expect(s, "jobs started", s->did.started, s->c->jobs);
+        expect(s, "tasks evicted", s->did.tasks_preempted, s->c->jobs);
+        if (s->did.jobs_tried > s->c->jobs + s->c->queues)
+            expect(s, "tries", s->did.jobs_tried, s->c->jobs);
+        for (int64_t i = 0; i < s->c->jobs; i++)
+            end(s, s->jobs[i]);
+        run(s);
+        expect(s, "jobs started again", s->did.started, s->c->jobs);
+    }
+}
+
 static bool full_once(struct site *s, const struct form *f, struct sink *k)
 {
     int64_t before = s->started, ns = bench_now();
@@ -576,8 +610,8 @@ static void measure(const struct cycle_case *c, const struct bench_options *opti
                     const bool *wanted, struct bench_results *results)
 {
     static void (*const by_kind[])(struct site *, struct sink *) = {
-        [DECIDE] = decide, [IDLE] = idle, [RECLAIM] = reclaim,
-        [ADMIT] = admit,   [FULL] = full, [USERS] = users};
+        [DECIDE] = decide, [IDLE] = idle,   [RECLAIM] = reclaim, [ADMIT] = admit,
+        [FULL] = full,     [USERS] = users, [TAKERS] = takers};
     struct site *s = site_new(c, options->seed);
     struct sink k = {.min = options->quick ? 3 : c->kind == FULL ? 1000 : 5};
     for (int op = 0; op < OPS; op++)

@@ -74,6 +74,7 @@ static const char help_sched[] =
     "                       jobs of one GPU of another queue have (victims:scattered: their age "
     "tells\n"
     "                       nothing about where they are)\n"
+    "        sched_takers   a run in which each of many jobs preempts one: ns a job\n"
     "        sched_admit    all jobs submitted and started, queues in cohorts of 100: the whole\n"
     "        sched_full_1gpu, sched_full_gang   submitted, started, ended; sched_start_*: the run "
     "that starts\n"

@@ -79,8 +79,9 @@ static void finish_move(gang_sched *s, struct gang__stop *stop)
         gang__wake_job(s, stop->gang->job, GANG__WAKE_SETTLE);
 }
 
-/* False: the taker gets nothing, and its queues count nothing for it any more. */
-static bool start_taker(gang_sched *s, struct gang__handover *handover)
+/* False: the taker gets nothing, and its queues count nothing for it any more. *kept: it got the
+ * places that were kept for it. */
+static bool start_taker(gang_sched *s, struct gang__handover *handover, bool *kept)
 {
     struct gang__gang *g = handover->taker;
     gang_alloc_id id;
@@ -89,9 +90,12 @@ static bool start_taker(gang_sched *s, struct gang__handover *handover)
     if (!gang__request_class_refresh(s, g->request_class) ||
         !gang__limits_allow_promised(s, g, handover->places, handover->place_count))
         return false; /* queues changed meanwhile */
-    if (handover->grow_group >= 0)
-        return up && grow_at(s, g, handover->places, handover->place_count, GANG_REASON_NONE);
+    if (handover->grow_group >= 0) {
+        *kept = up && grow_at(s, g, handover->places, handover->place_count, GANG_REASON_NONE);
+        return *kept;
+    }
     bool placed = up && adopt(s, g, handover->places, handover->place_count, false, &id);
+    *kept = placed;
     if (!placed && gang__slice_concerns(g)) {
         placed = gang__slice_alloc(s, g, &id) == GANG_OK;
     } else if (!placed && !gang__reserve_binds(s, g)) { /* else the cycle tries it */
@@ -102,15 +106,68 @@ static bool start_taker(gang_sched *s, struct gang__handover *handover)
     return placed && gang__grant_start(s, g, id, handover->reason);
 }
 
+/* ---- what the taker leaves ------------------------------------------------------------------- */
+
+/* The nodes on which victims free something. */
+struct freed {
+    gang_node_id *node;
+    size_t count, cap;
+};
+
+static bool add_nodes(gang_sched *s, const struct gang__stop *stop, struct gang__found *scratch,
+                      struct freed *f)
+{
+    if (gang__alloc_find(s->cluster, stop->alloc, stop->tasks, stop->task_count, scratch) !=
+            GANG_OK ||
+        !gang__grow(&s->mem, (void **)&f->node, &f->cap, f->count + scratch->count,
+                    sizeof(*f->node)))
+        return false;
+    for (size_t i = 0; i < scratch->count; i++)
+        if (f->count == 0 || f->node[f->count - 1] != scratch->task[i].node)
+            f->node[f->count++] = scratch->task[i].node;
+    return true;
+}
+
+/* Lists the nodes before the victims free them. False: what is left may be on any node, because a
+ * victim moves, its job is gone, or it held more than capacity of nodes; or memory is short. */
+static bool find_freed(gang_sched *s, const struct gang__handover *handover, struct freed *f)
+{
+    struct gang__found scratch = {NULL, 0, 0};
+    bool ok = s->order.blocked_requests && !s->queues->slices; /* else no class waits for it */
+    for (const struct gang__stop *stop = handover->stops; ok && stop;
+         stop = stop->next_of_handover) {
+        const gang_request *request = stop->gang ? gang__gang_request(stop->gang) : NULL;
+        ok = request && !stop->to && !request->uses_pool && !request->has_affinity &&
+             add_nodes(s, stop, &scratch, f);
+    }
+    gang__found_free(&scratch, &s->cluster->mem);
+    return ok;
+}
+
+/* Wakes what waits for capacity, if it may fit beside the taker. Without this each taker would
+ * wake all jobs that found no place, though it took what its victims freed. */
+static void wake_for_rest(gang_sched *s, const struct freed *f)
+{
+    struct gang_node_info n;
+    n.size = sizeof(n);
+    for (size_t i = 0; i < f->count; i++)
+        if (gang_node_get(s->cluster, f->node[i], &n) == GANG_OK)
+            gang__wake_capacity(s, n.cpu_free, n.memory_free / GANG_PAGE_BYTES, n.gpu_free);
+    gang__wake_preemption(s);
+}
+
 static void settle(gang_sched *s, struct gang__handover *handover)
 {
     struct gang__gang *g = handover->taker;
+    struct freed freed = {NULL, 0, 0};
+    bool known = find_freed(s, handover, &freed), kept = false;
     gang__handover_count_usage(s, handover, -1);
     g->stop.handover = NULL;
     gang__handover_release_holds(s, handover);
     for (struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
-        gang__stop_release(s, stop);
-    if (!start_taker(s, handover)) {
+        known = gang__stop_release_to_taker(s, stop) && known;
+    if (!start_taker(s, handover, &kept)) {
+        kept = false;
         g->preempt.took = false;
         g->preempt.handover_failed_at = s->external_events + 1;
         gang__order_unblock_queues(s, g->job->leaf);
@@ -123,6 +180,11 @@ static void settle(gang_sched *s, struct gang__handover *handover)
         gang__stop_free(s, stop);
     }
     gang__handover_free(s, handover);
+    if (known && kept)
+        wake_for_rest(s, &freed);
+    else
+        gang__wake_capacity_any(s);
+    gang__release(&s->mem, freed.node);
 }
 
 void gang__handovers_finish(gang_sched *s)

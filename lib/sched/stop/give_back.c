@@ -89,9 +89,9 @@ static bool is_shared(const gang_sched *s, const struct gang__stop *stop)
     return false;
 }
 
-/* Release what the stop held; the last stop of an allocation frees the allocation. If another
- * thread reads it, the release is deferred. */
-void gang__stop_release(gang_sched *s, struct gang__stop *stop)
+/* The last stop of an allocation frees the allocation. If another thread reads it, the release is
+ * deferred. */
+bool gang__stop_release_to_taker(gang_sched *s, struct gang__stop *stop)
 {
     bool runs = stop->gang && stop->gang->alloc == stop->alloc, last = !runs && !is_shared(s, stop);
     gang_result r = last ? gang__give_back_all(s, stop->alloc)
@@ -106,6 +106,12 @@ void gang__stop_release(gang_sched *s, struct gang__stop *stop)
         gang__wake_holding(s, stop->gang);
     if (r == GANG_ENOMEM)
         s->no_memory = true;
+    return stop->released;
+}
+
+void gang__stop_release(gang_sched *s, struct gang__stop *stop)
+{
+    (void)gang__stop_release_to_taker(s, stop);
     gang__wake_capacity_any(s);
 }
 

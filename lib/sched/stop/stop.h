@@ -82,6 +82,9 @@ void gang__handover_release_holds(gang_sched *s, struct gang__handover *handover
 void gang__handover_free(gang_sched *s, struct gang__handover *handover);
 /* Release what the stopped tasks held; free the record. */
 void gang__stop_release(gang_sched *s, struct gang__stop *stop);
+/* The same without waking what waits for capacity: the caller notes what the taker leaves. False:
+ * the release is deferred. */
+bool gang__stop_release_to_taker(gang_sched *s, struct gang__stop *stop);
 void gang__stop_free(gang_sched *s, struct gang__stop *stop);
 /* Does the gang of the stop move to other places? The move failed: the gang waits like others. */
 bool gang__stop_is_moving(const struct gang__stop *stop);
