@@ -2,7 +2,18 @@
 /* See oracle.h. The numbers of the rules are those of the list in the file format of scenarios. */
 #include "oracle.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Prints what it does (GANG_TEST_TRACE), beside what the library did. */
+static void trace(const char *what, int job, int taker)
+{
+    if (getenv("GANG_TEST_TRACE"))
+        printf(taker < 0 ? "  naive: %s job %d\n" : "  naive: %s job %d for %d\n", what, job,
+               taker);
+}
 
 /* ---- sums ---- */
 
@@ -311,7 +322,7 @@ static bool is_lent(const struct oracle *o, const struct oracle_job *job, int ki
     return kept == 0 || all + kept <= all_there_is(o, kind);
 }
 
-enum { NOBODY = -1 };
+enum { NOBODY = -1, LENDING = -2 };
 
 /* Rules 3 and 4: the first queue that forbids it, from the leaf up. */
 static int forbidden_by(const struct oracle *o, const struct oracle_job *job)
@@ -343,12 +354,24 @@ int oracle_exceeded(const struct oracle *o, const struct oracle *before)
     return -1;
 }
 
-static bool is_allowed(const struct oracle *o, const struct oracle_job *job)
+static bool is_lent_all(const struct oracle *o, const struct oracle_job *job)
 {
     for (int k = 0; k < ORACLE_KINDS; k++)
         if (next_need(job, k) && !is_lent(o, job, k))
             return false;
-    return forbidden_by(o, job) == NOBODY;
+    return true;
+}
+
+static bool is_allowed(const struct oracle *o, const struct oracle_job *job)
+{
+    return is_lent_all(o, job) && forbidden_by(o, job) == NOBODY;
+}
+
+/* What keeps it from starting, as far as that holds without looking for a place. */
+static int refused_by(const struct oracle *o, const struct oracle_job *job)
+{
+    int by = forbidden_by(o, job);
+    return by == NOBODY && !is_lent_all(o, job) ? LENDING : by;
 }
 
 /* Puts these tasks on nodes, every way there is; nothing if there is none. */
@@ -571,16 +594,51 @@ static bool may_preempt(const struct oracle_job *taker, const struct oracle_job 
 
 enum { BY_RECLAIM = 1, BY_PREEMPTION = 2, OF_THE_FULL = 4 };
 
-/* No circles: a job is stopped only once for jobs of a queue that waited then already. The tasks
- * that it got since count as the job. No job stops one that it was stopped for. */
+/* Do both wait to start with the same tasks? */
+static bool asks_the_same(const struct oracle_job *a, const struct oracle_job *b)
+{
+    return !runs(a) && !runs(b) && a->groups == b->groups &&
+           !memcmp(a->min, b->min, sizeof(a->min)) &&
+           !memcmp(a->count, b->count, sizeof(a->count)) &&
+           !memcmp(a->need, b->need, sizeof(a->need));
+}
+
+/* Are they refused for the same reasons, too? */
+static bool waits_as(const struct oracle_job *a, const struct oracle_job *b)
+{
+    return asks_the_same(a, b) && a->queue == b->queue && starts_fixed(a) == starts_fixed(b) &&
+           a->never_preempts == b->never_preempts;
+}
+
+/* When the latest demand came up of those that wait for the same: the first stands for all. */
+static int64_t demand_since(const struct oracle *o, const struct oracle_job *taker)
+{
+    int64_t at = taker->submitted_at;
+    for (int j = 0; j < o->jobs; j++)
+        if (waits_as(&o->job[j], taker) && o->job[j].submitted_at > at)
+            at = o->job[j].submitted_at;
+    return at;
+}
+
+/* No circles: until something happens outside, a job is stopped only once for jobs of a queue that
+ * waited then already. The tasks that it got since count as the job. No job stops one that it was
+ * stopped for. */
 static bool is_spared(const struct oracle *o, const struct oracle_job *taker,
                       const struct oracle_job *victim, bool whole)
 {
     int64_t of_all = victim->stopped_at[0][taker->queue];
     int64_t of_some = victim->stopped_at[1][taker->queue];
-    return of_all > taker->submitted_at ||
-           (!whole && of_some > taker->submitted_at && victim->grown_at >= of_some) ||
+    int64_t since = demand_since(o, taker);
+    return of_all > since || (!whole && of_some > since && victim->grown_at >= of_some) ||
            taker->stopped_for[victim - o->job];
+}
+
+void oracle_forget_stops(struct oracle *o)
+{
+    for (int j = 0; j < o->jobs; j++) {
+        memset(o->job[j].stopped_at, 0, sizeof(o->job[j].stopped_at));
+        memset(o->job[j].stopped_for, 0, sizeof(o->job[j].stopped_for));
+    }
 }
 
 /* The next victim by rule 12, or -1: lowest priority, members above the minimum, newest. */
@@ -698,11 +756,36 @@ static bool put_back(struct oracle *o, int taker, struct victim *victim, int vic
     return honest;
 }
 
-/* A queue uses less, and more is free: jobs that waited for that are tried again. */
+/* A queue uses less: jobs that waited for that are tried again, and those to which other queues
+ * did not lend. */
 static void try_again_below(struct oracle *o, int queue)
 {
     for (int j = 0; j < o->jobs; j++)
-        if (o->job[j].by == NOBODY || is_in(o, queue, o->job[j].by))
+        if (o->job[j].by == LENDING || (o->job[j].by != NOBODY && is_in(o, queue, o->job[j].by)))
+            o->job[j].tried = false;
+}
+
+/* Does some task of the job fit on some node, by each amount alone? */
+static bool may_fit(const struct oracle *o, const struct oracle_job *job)
+{
+    for (int k = 0; k < ORACLE_KINDS; k++) {
+        int64_t least = INT64_MAX, most = 0;
+        for (int g = 0; g < job->groups; g++)
+            least = job->need[g][k] < least ? job->need[g][k] : least;
+        for (int n = 0; n < o->nodes; n++)
+            most = free_on(o, n, k) > most ? free_on(o, n, k) : most;
+        if (least > most)
+            return false;
+    }
+    return true;
+}
+
+/* The taker left something of what its victims held: jobs that found no place are tried again, if
+ * they may fit there. */
+static void try_again_for_rest(struct oracle *o)
+{
+    for (int j = 0; j < o->jobs; j++)
+        if (o->job[j].by == NOBODY && may_fit(o, &o->job[j]))
             o->job[j].tried = false;
 }
 
@@ -836,9 +919,13 @@ static bool try_preempt_for(struct oracle *o, int taker, int first, int then, in
                 struct oracle_job *job = &o->job[victim[i].job];
                 job->stopped_at[!victim[i].whole][o->job[taker].queue] = ++o->stops;
                 job->stopped_for[taker] = true;
+                if (!o->what_if)
+                    trace(victim[i].whole ? "stop" : "stop a task of", victim[i].job, taker);
                 try_again_below(o, job->queue);
             }
-        return start(o, &o->job[taker]);
+        bool starts = start(o, &o->job[taker]);
+        try_again_for_rest(o);
+        return starts;
     }
     *lacks = victims > 0;
     return false;
@@ -882,25 +969,10 @@ static bool preempt_any_way(struct oracle *o, int j)
 
 /* ---- rule 6 ---------------------------------------------------------------------------------- */
 
-/* Do both wait to start with the same tasks? */
-static bool asks_the_same(const struct oracle_job *a, const struct oracle_job *b)
-{
-    return !runs(a) && !runs(b) && a->groups == b->groups &&
-           !memcmp(a->min, b->min, sizeof(a->min)) &&
-           !memcmp(a->count, b->count, sizeof(a->count)) &&
-           !memcmp(a->need, b->need, sizeof(a->need));
-}
-
-/* Are they refused for the same reasons, too? */
-static bool waits_as(const struct oracle_job *a, const struct oracle_job *b)
-{
-    return asks_the_same(a, b) && a->queue == b->queue && starts_fixed(a) == starts_fixed(b) &&
-           a->never_preempts == b->never_preempts;
-}
-
 static bool could_preempt(const struct oracle *o, int j)
 {
     struct oracle what_if = *o;
+    what_if.what_if = true;
     return o->preempts && !o->job[j].never_preempts && preempt_any_way(&what_if, j);
 }
 
@@ -941,14 +1013,17 @@ static void note_submitted(struct oracle *o)
 static bool try_job(struct oracle *o, int j)
 {
     struct oracle_job *job = &o->job[j];
-    int by = forbidden_by(o, job);
+    int by = refused_by(o, job);
     if (start(o, job)) {
         job->grown_at = o->stops;
+        trace("start or growth of", j, -1);
         return true;
     }
     job->by = by;
-    if (o->preempts && !job->never_preempts && preempt_any_way(o, j))
+    if (o->preempts && !job->never_preempts && preempt_any_way(o, j)) {
+        trace("start or growth of", j, -1);
         return true;
+    }
     job->tried = true;
     job->tried_at = o->changes;
     note_refused(o, j);

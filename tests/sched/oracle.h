@@ -41,8 +41,8 @@ struct oracle_job {
     int64_t on[ORACLE_GROUPS][ORACLE_NODES]; /* tasks that run */
     /* The last try failed: not tried again until capacity comes free or `by` uses less. */
     bool tried;
-    bool known;       /* it was there when it was decided last */
-    int by;           /* the queue that forbade it; -1: there was no capacity */
+    bool known; /* it was there when it was decided last */
+    int by; /* the queue that forbade it; -1: there was no capacity; -2: others did not lend it */
     int64_t tried_at; /* oracle.changes then */
     /* oracle.stops when it was submitted, got more tasks, and was stopped for each queue: whole,
      * and tasks above its minimum; 0: never */
@@ -56,6 +56,7 @@ struct oracle {
     bool preempts;
     int64_t changes; /* jobs that got something so far */
     int64_t stops;   /* so far */
+    bool what_if;    /* a copy that only asks what would happen */
     int nodes, queues, jobs;
     int64_t capacity[ORACLE_NODES][ORACLE_KINDS];
     struct oracle_queue queue[ORACLE_QUEUES];
@@ -67,6 +68,10 @@ int64_t oracle_tasks(const struct oracle_job *job, int group);
 
 /* Work out the fair shares. Of what runs, they depend on the non-preemptible work alone. */
 void oracle_share(struct oracle *o);
+
+/* Something happened outside after the cooldown: jobs that were stopped may be stopped again, also
+ * by those that they were stopped for. */
+void oracle_forget_stops(struct oracle *o);
 
 /* Decide until nothing changes. Returns false if it goes on for ever. */
 bool oracle_settle(struct oracle *o);

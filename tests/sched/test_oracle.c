@@ -34,7 +34,7 @@ static uint64_t run_seed;
 static bool stopped_for[ORACLE_JOBS + 1]
                        [ORACLE_JOBS + 1]; /* victim, taker: since the last submission */
 static bool adopting;                     /* jobs that run already are taken in */
-static bool equal_sizes, lending, many_nodes, two_kinds, to_limits;
+static bool equal_sizes, lending, many_nodes, two_kinds, to_limits, cools_down;
 static int32_t nonpreemptible[ORACLE_QUEUES]; /* GANG_NONPREEMPTIBLE_* */
 static int64_t max_steps, now_ns = 1000000000;
 
@@ -207,6 +207,8 @@ static void submit(struct oracle_job *job, const struct gang_running_spec *at)
                   gang_result_name(r));
     if (r != GANG_OK)
         return;
+    if (getenv("GANG_TEST_TRACE"))
+        printf("submission of job %d\n", oracle.jobs);
     submitted++;
     memset(stopped_for, 0, sizeof(stopped_for));
     oracle.jobs++;
@@ -447,7 +449,8 @@ static void open_world(uint64_t seed, bool preempts)
     ops.start = ops.grow = count_op;
     ops.preempt = ops.shrink = stop_at_once;
     opts.no_preemption = !preempts;
-    opts.preempt_cooldown_ns = one_in(2); /* 1: over at once, but nothing happens outside */
+    opts.preempt_cooldown_ns = one_in(2); /* 1: over at once; 0: longer than the world lives */
+    cools_down = opts.preempt_cooldown_ns == 0;
     oracle = (struct oracle){.preempts = preempts};
     equal_sizes = !many_nodes && one_in(2);
     lending = one_in(2);
@@ -469,13 +472,17 @@ static void close_world(void)
     stage_close(&stage);
 }
 
+/* A submission is an event from outside, so cooldowns that are over spare no job any more. */
 static void submit_some(void)
 {
+    int before = oracle.jobs;
     for (int64_t jobs = 1 + below(5); jobs > 0 && oracle.jobs < ORACLE_JOBS; jobs--) {
         struct oracle_job *job = &oracle.job[oracle.jobs];
         random_job(job);
         submit(job, NULL);
     }
+    if (oracle.jobs > before && !cools_down)
+        oracle_forget_stops(&oracle);
     settle();
 }
 
@@ -538,8 +545,8 @@ static void live_guarantees(uint64_t seed, bool preempts)
         compared++;
         for (int j = 0; j < oracle.jobs; j++)
             if (oracle_may_reclaim(&oracle, j)) {
-                print_world();
                 printf("job %d could reclaim\n", j);
+                print_world();
                 otherwise++;
                 violations++;
             }
@@ -566,10 +573,9 @@ static void live_long(void (*live_once)(uint64_t seed, bool preempts), bool pree
            " violations, %" PRId64 " worlds decided otherwise\n",
            worlds, compared, submitted + ops_seen, violations, otherwise);
     ck_assert_int_eq(violations, 0);
-    /* The jobs at the heads of the queues decide the order between queues, and a job that is known
-     * not to fit is no head. For a few jobs only one of the two schedulers knows it: so 13 of
-     * 501,000 worlds without preemption ended differently, and 29 of 247,000 with it. */
-    ck_assert_int_le(otherwise, 3 + worlds / 2000);
+    /* None is known that the library decides wrongly. But the naive scheduler knows less of what
+     * was tried before: README.md. */
+    ck_assert_int_le(otherwise, 1 + worlds / 20000);
 }
 
 START_TEST(starts_are_those_of_the_rules)
