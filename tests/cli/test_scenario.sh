@@ -387,6 +387,15 @@ check jobs_may_exchange_roles expects 0 '1 passed, 0 failed' \
 check a_role_is_taken_once expects 1 '0 passed, 1 failed' \
     '{"jobs":{"b":{"state":"running"},"a":{"state":"running"}},"interchangeable":[["a","b"]]}'
 
+# What users of YARN, Slurm, KAI, Kueue and Volcano take for granted: a case for each.
+users_of_others() {
+    "${scenario[@]}" --check "$root/tests/scenario/users_of_others.json" >"$scratch/out" ||
+        { grep -v '"passed": true' "$scratch/out"; return 1; }
+    [[ $(tail -n 1 "$scratch/out") =~ ^([0-9]+)\ passed,\ 0\ failed$ ]]
+    ((BASH_REMATCH[1] >= 15))
+}
+check users_of_others users_of_others
+
 shared_cases() {
     "${scenario[@]}" --check "$shared"/scenarios/*.json >"$scratch/out"
     tail -n 1 "$scratch/out"

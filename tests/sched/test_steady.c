@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What queues use over hours, when both always have jobs: a queue of whole-node jobs that comes
- * late to a cluster full of one-GPU jobs gets its fair share within one job, and keeps it.
- *   GANG_SEED   of the random run times */
+/* Live runs.
+ *
+ * A queue of whole-node jobs that comes late to a cluster full of one-GPU jobs gets its fair share
+ * within one job, and keeps it over hours, when both always have jobs. A guaranteed node is had
+ * back in each of 60 trials, however scattered the jobs are. Jobs that can each take from another
+ * do not go round in a circle while small jobs come and go.
+ *   GANG_SEED   of the random run times and places */
 #include "chance.h"
 #include "sched/host.h"
 
@@ -103,12 +107,141 @@ START_TEST(a_queue_that_comes_late_gets_its_share)
 }
 END_TEST
 
+/* One-GPU jobs of random age fill 2 to 16 nodes: those that began first end at random, until half
+ * of the GPUs came free once and were taken again. Then the guaranteed queue wants one node. */
+static bool gets_a_node(int64_t nodes)
+{
+    struct gang_queue_spec q[] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    struct gang_quota gpus = {"gpu", nodes * GPUS * 500, NULL, 0, 0};
+    static const struct side small = {"small", 1, 0}, whole = {"whole", GPUS, 0};
+    host_open(&h, (size_t)nodes, GPUS);
+    q[0].name = "small";
+    q[1].name = "whole";
+    q[1].guaranteed = &gpus;
+    q[1].guaranteed_count = 1;
+    host_queues(&h, q, 2);
+    count = 0;
+    for (int64_t i = 0; i < nodes * GPUS; i++)
+        submit(&small);
+    host_run(&h, SECOND);
+    for (int64_t i = 0; i < nodes * GPUS / 2; i++) {
+        size_t k = (size_t)below((int64_t)count);
+        MUST(gang_report_end(h.s, job[k].id, 1));
+        job[k] = job[--count];
+        submit(&small);
+        host_run(&h, SECOND);
+    }
+    submit(&whole);
+    host_run(&h, SECOND);
+    bool gets = host_job_state(&h, job[count - 1].id) == GANG_JOB_RUNNING;
+    int64_t waiting = 0;
+    for (size_t i = 0; i < count; i++)
+        waiting += host_job_state(&h, job[i].id) != GANG_JOB_RUNNING;
+    ck_assert_int_eq(waiting, gets ? GPUS : 1);
+    host_close(&h);
+    return gets;
+}
+
+START_TEST(a_guaranteed_node_is_had_back_in_60_of_60_trials)
+{
+    int got = 0;
+    chance_state = test_seed();
+    for (int i = 0; i < 60; i++)
+        got += gets_a_node(2 + i % 15);
+    printf("# a guaranteed node: %d of 60\n", got);
+    ck_assert_int_eq(got, 60);
+}
+END_TEST
+
+/* The jobs of three queues can each preempt another one. Queues q1 and q2 are guaranteed a GPU, p1
+ * nothing. A job without GPUs comes and ends every 30 s, for two hours. No job is stopped twice for
+ * the same queue within ten minutes. */
+START_TEST(jobs_do_not_go_round_in_a_circle)
+{
+    enum { ROUND_S = 30, SPARED_S = 600, TYPES = 4 };
+    static const struct {
+        const char *queue;
+        int64_t tasks, gpus, priority;
+        bool labelled;
+    } type[TYPES] = {{"p1", 1, 1, 0, false},
+                     {"q2", 1, 1, 50, true},
+                     {"q2", 4, 1, 100, false},
+                     {"q1", 1, 2, 50, true}};
+    static const char *const name[] = {"p1", "q1", "q2", "tiny"};
+    struct gang_queue_spec q[4];
+    struct gang_quota one = {"gpu", 1000, NULL, 0, 0};
+    gang_job_id id[TYPES], tiny = GANG_ID_NONE;
+    int64_t last_s[TYPES][4], stops = 0;
+    struct gang_label label = {"t", "a"};
+    struct gang_running_spec at = {.node = "n0"};
+    memset(last_s, -1, sizeof(last_s));
+    host_open(&h, 0, 2);
+    for (int n = 0; n < 3; n++) {
+        char node[8];
+        struct box box = {.name = node, .cpu = 8000, .memory = 64 * GIB, .gpus = 2};
+        snprintf(node, sizeof(node), "n%d", n);
+        box.labels = n == 0 ? &label : NULL;
+        box.label_count = n == 0;
+        stage_add(&h.stage, &box);
+    }
+    for (int i = 0; i < 4; i++) {
+        q[i] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
+        q[i].name = name[i];
+        q[i].guaranteed = &one;
+        q[i].guaranteed_count = name[i][0] == 'q';
+    }
+    host_queues(&h, q, 4);
+    for (int i = 0; i < TYPES; i++) {
+        struct gang_group_spec group = host_gpus(type[i].tasks, type[i].tasks);
+        group.gpu_milli = type[i].gpus * 1000;
+        group.where = type[i].labelled ? "t = a" : NULL;
+        struct gang_job_spec spec = host_job(&group, 1);
+        spec.queue = type[i].queue;
+        spec.priority = type[i].priority;
+        spec.running = i == 0;
+        spec.places = &at;
+        spec.place_count = i == 0;
+        id[i] = host_submit(&h, &spec);
+    }
+    for (int64_t now_s = 0; now_s < 2 * 3600; now_s += ROUND_S) {
+        struct gang_group_spec none = group_of(1, 100, 0);
+        struct gang_job_spec spec = host_job(&none, 1);
+        size_t seen = h.count;
+        if (tiny != GANG_ID_NONE)
+            MUST(gang_report_end(h.s, tiny, 1));
+        spec.queue = "tiny";
+        tiny = host_submit(&h, &spec);
+        host_run(&h, ROUND_S * SECOND);
+        for (; seen < h.count; seen++) {
+            int victim = 0, taker = 0, by = 0;
+            if (strcmp(h.event[seen].op, "preempt") != 0)
+                continue;
+            while (id[victim] != h.event[seen].job)
+                victim++;
+            while (id[taker] != h.event[seen].because)
+                taker++;
+            while (strcmp(name[by], type[taker].queue) != 0)
+                by++;
+            ck_assert_msg(last_s[victim][by] < 0 || now_s - last_s[victim][by] >= SPARED_S,
+                          "job %d is stopped again for %s at %d s", victim, name[by], (int)now_s);
+            last_s[victim][by] = now_s;
+            stops++;
+        }
+    }
+    printf("# a circle of three queues: %d stops in two hours, none repeated within ten minutes\n",
+           (int)stops);
+    host_close(&h);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("steady");
     TCase *t = tcase_create("steady");
     tcase_set_timeout(t, 120);
     tcase_add_test(t, a_queue_that_comes_late_gets_its_share);
+    tcase_add_test(t, a_guaranteed_node_is_had_back_in_60_of_60_trials);
+    tcase_add_test(t, jobs_do_not_go_round_in_a_circle);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
