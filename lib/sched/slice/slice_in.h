@@ -2,7 +2,9 @@
 /* Time slicing, from inside: the matrix (Ousterhout 1982), its columns, and the gangs in its rows.
  *
  *   slice.c       passes: which row is active, which gangs run, when the quantum ends
- *   rows.c        into which row a gang goes; growing and leaving
+ *   sliced_host.c what the host is asked for one gang
+ *   rows.c        into which row a gang goes; growing
+ *   sliced_leave.c  leaving the matrix
  *   columns.c     the nodes of a matrix, and which gangs fit beside each other there
  *   column_time.c when gangs end at the latest, and until when columns take their nodes
  *   matrix.c      the matrix of a queue, and its list of gangs
@@ -86,6 +88,17 @@ void gang__matrix_empty(gang_sched *s, struct gang__matrix *m);
 /* Free the gangs that left during a walk. */
 void gang__sliced_free_gone(gang_sched *s, struct gang__matrix *m);
 
+/* ---- sliced_host.c --------------------------------------------------------------------------- */
+
+/* The state of its job may have changed. */
+void gang__sliced_report(gang_sched *s, struct gang__gang *g, const char *text);
+/* Ask the host to suspend it; to kill it, if its grace has passed. All its tasks have stopped. */
+void gang__sliced_suspend(gang_sched *s, struct gang__sliced *x);
+void gang__sliced_kill_late(gang_sched *s, struct gang__sliced *x);
+void gang__sliced_suspended(gang_sched *s, struct gang__sliced *x);
+/* Its first quantum: if its places are gone, it waits again. A later quantum. */
+void gang__sliced_start(gang_sched *s, struct gang__sliced *x);
+void gang__sliced_resume(gang_sched *s, struct gang__sliced *x);
 /* Tasks (NULL: all) of a gang have stopped. */
 void gang__slice_tasks_gone(gang_sched *s, struct gang__sliced *x, const int64_t *tasks,
                             size_t count);
