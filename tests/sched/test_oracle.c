@@ -578,6 +578,21 @@ static void live_long(void (*live_once)(uint64_t seed, bool preempts), bool pree
     ck_assert_int_le(otherwise, 1 + worlds / 20000);
 }
 
+/* Worlds that the two once decided otherwise. */
+START_TEST(worlds_of_past_differences_agree)
+{
+    static const uint64_t with[] = {5009268, 9006530, 9006826, 9226357, 9414722, 5011785};
+    static const uint64_t without[] = {5012872, 9014830, 9019782, 9025268};
+    otherwise = violations = 0;
+    for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
+        live(with[i], true);
+    for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
+        live(without[i], false);
+    ck_assert_int_eq(otherwise, 0);
+    ck_assert_int_eq(violations, 0);
+}
+END_TEST
+
 START_TEST(starts_are_those_of_the_rules)
 {
     live_long(live, false);
@@ -601,6 +616,7 @@ int main(void)
     Suite *suite = suite_create("oracle");
     TCase *tests = tcase_create("oracle");
     tcase_set_timeout(tests, 0);
+    tcase_add_test(tests, worlds_of_past_differences_agree);
     tcase_add_test(tests, starts_are_those_of_the_rules);
     tcase_add_test(tests, preemption_is_that_of_the_rules);
     tcase_add_test(tests, guarantees_are_given_back);

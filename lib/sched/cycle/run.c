@@ -161,7 +161,8 @@ static void cycle(gang_sched *s)
         gang__wake_shares(s);
     if (s->wake.shares)
         gang__order_refresh(s);
-    (void)gang__entitled_unblock(s);
+    if (!s->unfinished) /* else the run goes on in the middle of a round, where max_steps cut it */
+        (void)gang__entitled_unblock(s);
     do {
         run_stage(s, refresh_plans);
         gang__order_unblock_for_capacity(s);
