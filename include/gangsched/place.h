@@ -131,6 +131,18 @@ GANG_API gang_result gang_alloc_grow(gang_worker *worker, gang_alloc_id id, int3
     GANG_MUST_CHECK;
 
 /**
+ * Like gang_alloc_grow(), but all or nothing: exactly `tasks` more tasks of one group, in one step.
+ * @param group index of the group
+ * @return GANG_OK: all were added; GANG_ENOFIT: not all fit now, whether or not some would;
+ *   GANG_ENEVER: all of them could never fit beside the tasks that it has; GANG_ERANGE: `tasks` is
+ *   below 1, above the group's `count`, too few for its `min`, or not whole subgroups; GANG_EINVAL;
+ *   GANG_ESTALE; GANG_EBUSY and other results as gang_alloc_grow(). On any error nothing is added.
+ * Owner of the worker. Lock-free.
+ */
+GANG_API gang_result gang_alloc_grow_whole(gang_worker *worker, gang_alloc_id id, int32_t group,
+                                           int64_t tasks, struct gang_error *error) GANG_MUST_CHECK;
+
+/**
  * Release the given tasks, all in one step.
  * @param tasks numbers of tasks (gang_task.task); each at most once
  * @return GANG_OK; GANG_EINVAL; GANG_ENOENT (no such task); GANG_ENOFIT with GANG_CONSTRAINT_MIN: a
@@ -230,6 +242,65 @@ GANG_API gang_result gang_alloc_get(gang_cluster *cluster, gang_alloc_id id,
 typedef int32_t (*gang_task_fn)(const struct gang_task *task, void *user);
 GANG_API gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit,
                                      void *user) GANG_MUST_CHECK;
+
+/**
+ * Read one task of an allocation by its number, as op grow of a scheduler names it.
+ * @param task receives it; `size` must be set
+ * @return GANG_OK; GANG_ENOENT: no task has this number; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY
+ *   (another thread is changing the allocation). On an error *task is unchanged.
+ * Any thread; several may read at once. Lock-free; does not allocate. O(log tasks); of an exclusive
+ * allocation O(tasks).
+ */
+GANG_API gang_result gang_alloc_task(gang_cluster *cluster, gang_alloc_id id, int64_t number,
+                                     struct gang_task *task) GANG_MUST_CHECK;
+
+/**
+ * Where a task stands among the tasks of its allocation, as launchers number their processes. All
+ * numbers count from 0, and among the tasks that gang_alloc_ranks() lists.
+ */
+struct gang_rank {
+    int64_t task;       /**< its number (gang_task.task) */
+    gang_node_id node;  /**< its node */
+    int64_t rank;       /**< RANK: its position in the order of numbers */
+    int64_t world_size; /**< WORLD_SIZE: all tasks that are listed */
+    int64_t local_rank; /**< LOCAL_RANK: its position among the tasks of its node */
+    int64_t local_size; /**< LOCAL_WORLD_SIZE: tasks on its node */
+    /** Position of its node in the order of the nodes' lowest ranks (torchrun: GROUP_RANK;
+     *  Horovod: CROSS_RANK if each node has as many tasks) */
+    int64_t node_rank;
+    int64_t nodes;      /**< nodes that have a task */
+    int64_t group_rank; /**< its position in its group (TonY: TASK_INDEX) */
+    int64_t group_size; /**< tasks of its group (TonY: TASK_NUM) */
+    int32_t group;      /**< index of its group */
+    int32_t reserved0;  /**< 0 */
+};
+
+/**
+ * The ranks of an allocation's tasks, in their order: entry i has rank i.
+ *
+ * The order is that of task numbers. gang_alloc() numbers by group, in it by domain and node. So
+ * the ranks of a group that was placed at once are those of torchrun and of MPI's mapping by slot:
+ * the tasks of the first node, then those of the second. gang_alloc_write_hosts() writes the same
+ * ranks. Ranks have no gaps.
+ *   - More tasks get higher numbers, and so the ranks behind, wherever they lie. If they join nodes
+ *     that have tasks, the ranks of a node are no longer consecutive; local_rank and node_rank are
+ *     still right.
+ *   - Without a lost task, the ranks behind it are one lower. A task that replaces it and has its
+ *     number takes its rank, on whatever node, and all others have theirs again.
+ * @param group only the tasks of this group, its ranks from 0; -1: all
+ * @param ranks receives them; entry i lies i * rank_size bytes after the first; may be NULL if room
+ *   is 0
+ * @param rank_size sizeof(struct gang_rank)
+ * @param room entries that fit
+ * @param needed receives how many tasks there are; may be NULL
+ * @return GANG_OK; GANG_ELIMIT: more than `room`, nothing is written; GANG_EINVAL; GANG_ESTALE;
+ *   GANG_EBUSY (another thread is changing the allocation); GANG_ENOMEM. *needed is 0 on any error
+ *   but GANG_ELIMIT.
+ * Any thread; several may read at once. May allocate. O(tasks * log tasks).
+ */
+GANG_API gang_result gang_alloc_ranks(gang_cluster *cluster, gang_alloc_id id, int32_t group,
+                                      struct gang_rank *ranks, size_t rank_size, size_t room,
+                                      size_t *needed) GANG_MUST_CHECK;
 
 /** What gang_task_text() says about a task. Lists are separated by commas; lists of numbers
  *  marked (list) have the form of Linux cpusets, "0-7,64-71". */

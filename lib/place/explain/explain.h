@@ -68,9 +68,9 @@ gang_result gang__reason_find(const struct gang__question *a, gang_result code,
 gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_request *request,
                           gang_result code, struct gang_error *error);
 
-/* The same of tasks more of a group that runs. */
+/* The same of so many tasks more of a group that runs. */
 gang_result gang__explain_growth(struct gang__plan *p, const struct gang__alloc *a, uint32_t group,
-                                 gang_result code, struct gang_error *error);
+                                 int64_t tasks, gang_result code, struct gang_error *error);
 
 /* One English line. Returns its length, cut off at `cap`. */
 size_t gang__reason_text(const struct gang__question *a, const struct gang__reason *f, char *text,

@@ -321,13 +321,12 @@ gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_requ
 }
 
 gang_result gang__explain_growth(struct gang__plan *p, const struct gang__alloc *a, uint32_t group,
-                                 gang_result code, struct gang_error *error)
+                                 int64_t tasks, gang_result code, struct gang_error *error)
 {
     struct gang__question question = {p, a->request->cluster, a->request, a};
     struct gang__reason f;
     if (!error || error->size < sizeof(*error) ||
-        gang__reason_of_group(&question, group, gang__growth_step(a, group), code == GANG_ENEVER,
-                              false, &f) != GANG_OK)
+        gang__reason_of_group(&question, group, tasks, code == GANG_ENEVER, false, &f) != GANG_OK)
         return gang__error(error, code, NULL, "%s", gang_strerror(code));
     f.code = code;
     return fill_error(&question, &f, code, error);

@@ -83,6 +83,24 @@ gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_f
     return r;
 }
 
+gang_result gang_alloc_task(gang_cluster *cluster, gang_alloc_id id, int64_t number,
+                            struct gang_task *task)
+{
+    struct gang__alloc *a;
+    struct gang_task out;
+    if (!cluster || !task)
+        return GANG_EINVAL;
+    gang_result r = gang__alloc_read(cluster, id, &a);
+    if (r != GANG_OK)
+        return r;
+    bool is_number = number >= 0 && number < GANG__NO_NUMBER;
+    const uint64_t *found = is_number ? gang__task_find(a, (uint32_t)number) : NULL;
+    if (found)
+        gang__task_decode(cluster, found, &out);
+    gang__alloc_read_end(a);
+    return found ? gang__struct_out(task, task->size, sizeof(out), &out, sizeof(out)) : GANG_ENOENT;
+}
+
 static int32_t add_totals(const struct gang_task *task, void *user)
 {
     struct gang_alloc_info *sum = user;

@@ -9,17 +9,23 @@
 
 /* ---- one task ---- What one task holds, as kept in gang__alloc.data:
  *   word 0   id of its node
- *   word 1   number of the task | deltas << 32 | group << 48
+ *   word 1   number of the task | deltas << 32 | group << 48 | GANG__TASK_MARK
  *   then     deltas: payload of the operation | word of the cell << 40 | GANG__DELTA_POOL
  * A delta of capacity shared in time (place/whatif/timeshare.h) is marked GANG__DELTA_SHARED: the
  * task has it, but the cell of the node does not count it. An exclusive allocation also has
  * *holders*: what it holds of a node beside its tasks there. A holder is an entry of group
  * GANG__HOLDER and number GANG__NO_NUMBER; no public call shows it. */
-enum { GANG__TASK_HEAD = 2, GANG__SMALL_CLASS = 3, GANG__HOLDER = 0xffff };
+enum { GANG__TASK_HEAD = 2, GANG__SMALL_CLASS = 3, GANG__HOLDER = 0x7fff };
 #define GANG__NO_NUMBER UINT32_MAX
+/* Set in each word 1 and in no delta, so that a search may begin anywhere in the data. */
+#define GANG__TASK_MARK (UINT64_C(1) << 63)
 #define GANG__DELTA_POOL (UINT64_C(1) << 48)
 #define GANG__DELTA_SHARED (UINT64_C(1) << 49)
 
+static inline uint64_t gang__task_word(uint32_t number, unsigned deltas, uint32_t group)
+{
+    return number | (uint64_t)deltas << 32 | (uint64_t)group << 48 | GANG__TASK_MARK;
+}
 static inline uint32_t gang__task_number(const uint64_t *task)
 {
     return (uint32_t)task[1];
@@ -30,7 +36,7 @@ static inline unsigned gang__task_deltas(const uint64_t *task)
 }
 static inline uint32_t gang__task_group(const uint64_t *task)
 {
-    return (uint32_t)(task[1] >> 48);
+    return (uint32_t)(task[1] >> 48 & 0x7fff);
 }
 static inline bool gang__task_is_holder(const uint64_t *task)
 {
@@ -103,6 +109,9 @@ static inline const uint64_t *gang__task_next(const struct gang__alloc *a, const
 {
     return gang__task_at(a, gang__entry_next(a, task));
 }
+
+/* The task of this number; NULL: it has none. O(log tasks); with holders O(tasks). */
+const uint64_t *gang__task_find(const struct gang__alloc *a, uint32_t number);
 
 /* The tasks and holders in a record, at most. */
 static inline size_t gang__alloc_entries(const struct gang__alloc *a)
