@@ -177,7 +177,13 @@ struct gang_job_spec {
      *  suffice if they meet the minima, with at least one task of each group. Not with `running`.
      */
     int32_t announced;
-    int32_t reserved0;
+    /** 1: each time that the job starts, its elastic tasks that fit arrive with it: op start comes
+     *  when the run has no more tasks to give, and the allocation then has them all. For programs
+     *  that learn their number of tasks once (PyTorch: WORLD_SIZE). 0: op start comes first, and
+     *  op grow at the end of the run brings elastic tasks. Which tasks the job gets is the same.
+     *  Tasks that fit later come by op grow. A job that shares nodes in time
+     *  (gang_queue_spec.quantum_ns) starts with its minimum. */
+    int32_t start_full;
     /** Partitions in order of preference, each once; none: those of its queue
      *  (gang_queue_spec.partitions), else the groups alone say where the job runs. Each gang of the
      *  job runs in one of them: its groups that name no partition themselves

@@ -152,7 +152,9 @@ struct gang_event {
     int32_t state;  /**< GANG_JOB_*, after the event */
     int32_t end;    /**< GANG_END_* */
     int32_t reason; /**< GANG_REASON_* */
-    /** Ops grow and shrink: the numbers of the tasks (gang_task.task). Other ops: NULL. */
+    /** Ops grow and shrink, and op kill after op shrink: the numbers of the tasks
+     *  (gang_task.task), ascending. Of shrink and kill those that have not stopped yet. Other
+     *  ops: NULL. */
     const int64_t *tasks;
     size_t task_count;
     int64_t deadline_ns;   /**< ops preempt, shrink, suspend: when op kill follows; otherwise 0 */
@@ -193,10 +195,17 @@ enum {
 struct gang_host_ops {
     size_t size; /**< sizeof(struct gang_host_ops) */
     /** Launch: the whole gang is granted. Refused: the grant is undone completely, and the job
-     *  waits for gang_sched_opts.refused_ns before the next attempt. NULL: accepted. */
+     *  waits for gang_sched_opts.refused_ns before the next attempt. NULL: accepted. With
+     *  gang_job_spec.start_full it comes at the end of the run, with the elastic tasks that the
+     *  gang got in it. */
     int32_t (*start)(const struct gang_event *event, void *user);
-    /** A running job was granted more tasks. Refused: they are undone, as with start. NULL:
-     *  accepted. */
+    /** A running gang was granted more tasks: all that it got in this run, in one call at the end
+     *  of the run. gang_alloc_task() reads each. gang_event.reason is GANG_REASON_MOVE if all of
+     *  them replace tasks that were moved. Tasks that the same run grants and takes back are not
+     *  reported, unless gangs were stopped for them. A gang gets a second call in a run only if
+     *  the host refused something in that run, or a callback left a message, and tasks were
+     *  granted after that; in time slicing also when its row ends. Refused: all tasks of the call
+     *  are undone, as with start. NULL: accepted. */
     int32_t (*grow)(const struct gang_event *event, void *user);
     /** Stop these tasks of a running job and report GANG_TASK_STOPPED (gang_report_tasks()), at
      *  the latest by deadline_ns. Refused, or NULL: they count as stopped at once. GANG_EBUSY and

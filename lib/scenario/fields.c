@@ -138,7 +138,8 @@ static const struct gang__field job_list[] = {FLAG("stale", JOB(stale)),
                                               SECONDS("deadline_s", JOB(deadline_ns), 0),
                                               TEXT("array", JOB(array)),
                                               COUNT("array_max_running", JOB(array_max_running)),
-                                              FLAG("announced", JOB(announced))};
+                                              FLAG("announced", JOB(announced)),
+                                              FLAG("start_full", JOB(start_full))};
 
 #define RESERVE(member) offsetof(struct gang_reservation_spec, member)
 #define STAGE(member) offsetof(struct gang_reservation_stage, member)

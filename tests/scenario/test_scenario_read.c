@@ -306,6 +306,8 @@ START_TEST(states_and_limits_of_jobs_are_read)
     ck_assert_int_eq(j[4].loss, GANG_LOSS_RESTART);
     ck_assert_int_eq(j[4].hold, 0);
     ck_assert_int_eq(j[4].announced, 1);
+    ck_assert_int_eq(j[4].start_full, 1);
+    ck_assert_int_eq(j[3].start_full, 0);
     ck_assert_uint_eq(c.arrival_count, 3);
     ck_assert_uint_eq(c.arrivals[0].job, 4);
     ck_assert_int_eq(c.arrivals[0].at_ns, INT64_C(500000000));

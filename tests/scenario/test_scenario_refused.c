@@ -229,6 +229,7 @@ static const struct bad bad_texts[] = {
     {QUEUE("\"surplus\":\"fairly\""), GANG_EINVAL, "queues[0].surplus"},
     {QUEUE("\"no_preemption\":1"), GANG_EINVAL, "queues[0].no_preemption"},
     {JOB("\"announced\":1"), GANG_EINVAL, "jobs[0].announced"},
+    {JOB("\"start_full\":1"), GANG_EINVAL, "jobs[0].start_full"},
     {JOB("\"arrivals\":[]"), GANG_EINVAL, "jobs[0].arrivals"},
     {JOB("\"announced\":true,\"arrivals\":1"), GANG_EINVAL, "jobs[0].arrivals"},
     {JOB("\"announced\":true,\"arrivals\":[{}]"), GANG_EINVAL, "jobs[0].arrivals[0].count"},

@@ -481,9 +481,9 @@ START_TEST(bad_calls_are_refused)
     job->announced = 2;
     EXPECT_ERROR(gang_job_submit(h.s, job, &none, &error), GANG_EINVAL, &error, "announced", NULL);
     job->announced = 1;
-    job->reserved0 = 1;
-    EXPECT_ERROR(gang_job_submit(h.s, job, &none, &error), GANG_EINVAL, &error, "reserved0", NULL);
-    job->reserved0 = 0;
+    job->start_full = 2;
+    EXPECT_ERROR(gang_job_submit(h.s, job, &none, &error), GANG_EINVAL, &error, "start_full", NULL);
+    job->start_full = 0;
     job->running = 1;
     job->places = &place;
     job->place_count = 1;

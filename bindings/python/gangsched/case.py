@@ -148,7 +148,7 @@ JOB_KEYS = frozenset(
     gpu_nodes exclusive labels affinity state running_on running_gpu stale never_preempts hold
     time_limit_s loss max_restarts restart_delay_s refill_s start_within_s back_off_s heartbeat_s
     prefer_wait_s reservation array array_max_running announced arrivals partitions after ran_s
-    run_time_s""".split()
+    run_time_s start_full""".split()
 )
 
 #: Members of a job in version 0.1. The library reads them with a warning.

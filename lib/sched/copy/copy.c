@@ -131,6 +131,7 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->restart_delay_ns = from->restart_delay_ns;
     to->refill_ns = from->refill_ns;
     to->prefer_wait_ns = from->prefer_wait_ns;
+    to->start_full = from->start_full;
     to->max_restarts = from->max_restarts;
     to->array_max_running = from->array_max_running;
     to->missing = from->missing;

@@ -30,7 +30,8 @@ static gang_result place(gang_sched *s, struct gang__gang *g, uint32_t group, in
 {
     *granted = 0;
     if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, (size_t)step,
-                    sizeof(*s->numbers)))
+                    sizeof(*s->numbers)) ||
+        !gang__untold_reserve(s, g, (size_t)step))
         return GANG_ENOMEM;
     if (g->sliced)
         return place_in_row(s, g, group, step, granted);

@@ -124,6 +124,12 @@ static bool schedule_next(gang_sched *s)
     return true;
 }
 
+/* One call of the host a step. */
+static bool report_grants(gang_sched *s)
+{
+    return gang__grant_report_next(s);
+}
+
 static bool rotate_slices(gang_sched *s)
 {
     gang__slice_run(s);
@@ -140,6 +146,27 @@ static bool steps_left(const gang_sched *s)
 static bool work_left(gang_sched *s)
 {
     return gang__order_next(s) || gang__calendar_has_work(s) || gang__slice_has_work(s);
+}
+
+/* What gangs are granted here, the host hears of afterwards. */
+static void until_no_work(gang_sched *s)
+{
+    do {
+        run_stage(s, refresh_plans);
+        gang__order_unblock_for_capacity(s);
+        gang__order_refresh(s);
+        if (s->order.multifactor.count > 0)
+            run_stage(s, gang__multifactor_step);
+        run_stage(s, schedule_next);
+        if (s->slice.matrices) /* the host is to know what it is asked to suspend */
+            run_stage(s, report_grants);
+        run_stage(s, rotate_slices);
+        take_messages_in(s); /* callbacks may have left some */
+        if (s->nodes.drain_count > 0)
+            run_stage(s, gang__nodes_step);
+        if (s->stop.handovers)
+            run_stage(s, finish_handovers);
+    } while (steps_left(s) && (gang__entitled_unblock(s) || work_left(s)));
 }
 
 static void cycle(gang_sched *s)
@@ -163,20 +190,13 @@ static void cycle(gang_sched *s)
         gang__order_refresh(s);
     if (!s->unfinished) /* else the run goes on in the middle of a round, where max_steps cut it */
         (void)gang__entitled_unblock(s);
+    bool told;
     do {
-        run_stage(s, refresh_plans);
-        gang__order_unblock_for_capacity(s);
-        gang__order_refresh(s);
-        if (s->order.multifactor.count > 0)
-            run_stage(s, gang__multifactor_step);
-        run_stage(s, schedule_next);
-        run_stage(s, rotate_slices);
-        take_messages_in(s); /* callbacks may have left some */
-        if (s->nodes.drain_count > 0)
-            run_stage(s, gang__nodes_step);
-        if (s->stop.handovers)
-            run_stage(s, finish_handovers);
-    } while (steps_left(s) && (gang__entitled_unblock(s) || work_left(s)));
+        until_no_work(s);
+        told = s->untold.first != NULL;
+        s->untold.refused = false;
+        run_stage(s, report_grants);
+    } while (told && steps_left(s) && (s->untold.refused || gang__inbox_waits(s)));
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */

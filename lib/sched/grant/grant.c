@@ -11,8 +11,15 @@
  *             The gang runs on with the tasks that it had.
  * A handover  Its victims have stopped: the places are free for all (handover_finish.c).
  *
- * A start that limits, capacity or the calendar refuse comes to no grant: cycle/schedule_one.c. */
+ * A start that limits, capacity or the calendar refuse comes to no grant: cycle/schedule_one.c.
+ *
+ * The host hears of tasks that are added at the end of the run: of all that a gang got, in one
+ * call. A start that is to bring all tasks waits as long (gang_job_spec.start_full). */
 #include "sched/grant/grant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
@@ -27,6 +34,12 @@ static void note_user(gang_sched *s, const struct gang__job *job)
 {
     if (job->leaf_user)
         gang__order_rekey_user(s, job->leaf, job->leaf_user);
+}
+
+/* May the run add tasks to the gang before the host starts it? */
+static bool starts_later(const struct gang__gang *g)
+{
+    return g->job->start_full && !g->sliced && !g->places && gang__gang_lacks_all(g) > 0;
 }
 
 bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc, int32_t reason)
@@ -55,8 +68,10 @@ bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
     gang__job_count(s, job);
     note_user(s, job);
     gang__wake_preemption(s);
-    if (!g->sliced)
+    if (!g->sliced && !starts_later(g))
         return gang__grant_report(s, g, reason);
+    if (!g->sliced)
+        gang__untold_start(s, g, reason);
     job->ready_ns = -1;
     gang__bypass_count(s, g);
     gang__job_settle(s, job);
@@ -66,7 +81,8 @@ bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
 bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason)
 {
     struct gang__job *job = g->job;
-    bool resumes = g->places != NULL;
+    bool resumes = g->places != NULL, was_counted = g->sliced || g->untold.start;
+    gang__untold_forget(s, g);
     struct gang_event e = gang__event_of(s, g, reason, resumes ? "resumed" : "started");
     e.state = GANG_JOB_RUNNING;
     int32_t (*op)(const struct gang_event *, void *) = resumes ? s->ops.resume : s->ops.start;
@@ -89,7 +105,7 @@ bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason)
     g->served_ns = 0;
     s->info.started++;
     s->info.tasks_granted += g->tasks;
-    if (!g->sliced)
+    if (!was_counted)
         gang__bypass_count(s, g);
     if (g->preempt.took) /* it is spared no more */
         gang__wake_preemption(s);
@@ -103,47 +119,111 @@ bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason)
     return true;
 }
 
+/* ---- more tasks ------------------------------------------------------------------------------ */
+
+/* So many tasks of each group come (sign 1) or go (-1). */
+static void count_tasks(gang_sched *s, struct gang__gang *g, const int64_t *by_group, int64_t sign)
+{
+    gang__usage_out(s, g);
+    for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++) {
+        g->has[group] += sign * by_group[group];
+        g->tasks += sign * by_group[group];
+    }
+    gang__usage_in(s, g);
+    note_user(s, g->job);
+}
+
 bool gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
                         const int64_t *by_group, int32_t reason)
 {
-    uint32_t groups = gang__gang_request(g)->group_count;
     gang__order_leave(s, g);
-    gang__usage_out(s, g);
-    for (uint32_t group = 0; group < groups; group++) {
-        g->has[group] += by_group[group];
-        g->tasks += by_group[group];
-    }
-    gang__usage_in(s, g);
+    count_tasks(s, g, by_group, 1);
     if (!gang__gang_is_steady(g))
         gang__wake_shares(s);
-    note_user(s, g->job);
     g->preempt.grown_at = s->preempt.stops;
     gang__wake_preemption(s);
     /* The first groups have more tasks now, so fewer tasks of the other groups are protected.
      * Gangs may wait for those. */
-    if (groups > 1 && g->job->preemptible == GANG_SEMI_PREEMPTIBLE)
+    if (gang__gang_request(g)->group_count > 1 && g->job->preemptible == GANG_SEMI_PREEMPTIBLE)
         gang__order_unblock_queues(s, g->job->leaf);
-    struct gang_event e = gang__event_of(s, g, reason, "more tasks");
-    e.tasks = tasks;
-    e.task_count = count;
-    if (s->ops.grow && s->ops.grow(&e, s->user) != 0) {
-        gang__usage_out(s, g);
-        for (uint32_t group = 0; group < groups; group++) {
-            g->has[group] -= by_group[group];
-            g->tasks -= by_group[group];
-        }
-        gang__usage_in(s, g);
-        note_user(s, g->job);
-        gang__give_back_or_defer(s, g, g->alloc, tasks, count);
-        gang__log(s, 0, "the host refused more tasks of job %llu", (unsigned long long)g->job->id);
-        g->job->not_before_ns = gang__add_sat(s->now_ns, s->opts.refused_ns);
-        gang__wake_capacity_any(s);
-        gang__order_unblock_queues(s, g->job->leaf);
-        gang__job_settle(s, g->job);
+    gang__untold_add(s, g, tasks, count, reason);
+    gang__job_settle(s, g->job);
+    return true;
+}
+
+/* Tasks that were added, as far as the gang still has them, are counted by group. */
+struct still_there {
+    struct gang__gang_untold *untold;
+    size_t next, kept;
+    int64_t *by_group;
+};
+
+/* Tasks come in the order of their numbers, so one pass over both lists finds them. */
+static int32_t keep_task(const struct gang_task *task, void *user)
+{
+    struct still_there *t = user;
+    struct gang__gang_untold *u = t->untold;
+    while (t->next < u->count && u->tasks[t->next] < task->task)
+        t->next++;
+    if (t->next < u->count && u->tasks[t->next] == task->task) {
+        u->tasks[t->kept++] = task->task;
+        t->next++;
+        t->by_group[task->group]++;
+    }
+    return 0;
+}
+
+static void find_untold(gang_sched *s, struct gang__gang *g)
+{
+    struct still_there t = {&g->untold, 0, 0, s->by_group};
+    memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
+    qsort(g->untold.tasks, g->untold.count, sizeof(*g->untold.tasks), gang__by_number);
+    (void)!gang_alloc_each(s->cluster, g->alloc, keep_task, &t);
+    g->untold.count = t.kept;
+}
+
+/* The host refused the tasks: they are given back. */
+static void undo_growth(gang_sched *s, struct gang__gang *g)
+{
+    gang__order_leave(s, g);
+    count_tasks(s, g, s->by_group, -1);
+    gang__give_back_or_defer(s, g, g->alloc, g->untold.tasks, g->untold.count);
+    gang__untold_forget(s, g);
+    gang__log(s, 0, "the host refused more tasks of job %llu", (unsigned long long)g->job->id);
+    g->job->not_before_ns = gang__add_sat(s->now_ns, s->opts.refused_ns);
+    gang__wake_capacity_any(s);
+    gang__order_unblock_queues(s, g->job->leaf);
+    gang__job_settle(s, g->job);
+}
+
+/* False: the host refused the tasks. */
+static bool report_growth(gang_sched *s, struct gang__gang *g)
+{
+    find_untold(s, g);
+    struct gang_event e = gang__event_of(s, g, g->untold.reason, "more tasks");
+    e.tasks = g->untold.tasks;
+    e.task_count = g->untold.count;
+    if (e.task_count > 0 && s->ops.grow && s->ops.grow(&e, s->user) != 0) {
+        undo_growth(s, g);
         return false;
     }
-    s->info.tasks_granted += (int64_t)count;
+    s->info.tasks_granted += (int64_t)e.task_count;
+    gang__untold_forget(s, g);
     gang__reports_note_minimum(s, g);
     gang__job_settle(s, g->job);
+    return true;
+}
+
+bool gang__grant_report_next(gang_sched *s)
+{
+    struct gang__gang *g = s->untold.first;
+    if (!g)
+        return false;
+    bool took = g->untold.took;
+    bool accepted =
+        g->untold.start ? gang__grant_report(s, g, g->untold.reason) : report_growth(s, g);
+    if (!accepted && took) /* others were stopped for it in vain */
+        g->preempt.handover_failed_at = s->external_events + 1;
+    s->untold.refused = s->untold.refused || !accepted;
     return true;
 }

@@ -7,16 +7,21 @@
 
 /* The gang has got this allocation: usage and orders count it, and the host starts it. False: the
  * host refused, all is undone. A gang in a matrix of time slices is started by its first quantum
- * instead. */
+ * instead, one that is to start with its elastic tasks by gang__grant_report_next(). */
 bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc, int32_t reason);
 
 /* The second half of a grant: the host starts or resumes the gang. */
 bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason);
 
-/* More tasks were granted: `count` numbers, so many of each group. The reason is for the host.
- * False: the host refused, all is undone. */
+/* More tasks were granted: `count` numbers, for which memory was reserved (record/untold.h), so
+ * many of each group. gang__grant_report_next() tells the host, with this reason. Returns true. */
 bool gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
                         const int64_t *by_group, int32_t reason);
+
+/* Tell the host of the next start, or of all tasks that were added to the next gang, that it has
+ * not heard of. If it refuses, they are undone, and sched.untold.refused is set. False: there is
+ * none. */
+bool gang__grant_report_next(gang_sched *s);
 
 /* Finish handovers after their last victim has stopped: their takers start. */
 void gang__handovers_finish(gang_sched *s);

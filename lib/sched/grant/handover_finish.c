@@ -24,6 +24,7 @@ static bool grow_at(gang_sched *s, struct gang__gang *g, const struct gang_place
     int64_t first = gang__next_task_number(s, g->alloc);
     if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, (size_t)count,
                     sizeof(*s->numbers)) ||
+        !gang__untold_reserve(s, g, (size_t)count) ||
         gang__alloc_adopt_more(s->worker, g->alloc, places, count) != GANG_OK)
         return false;
     memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
@@ -32,6 +33,7 @@ static bool grow_at(gang_sched *s, struct gang__gang *g, const struct gang_place
         s->by_group[places[i].group]++;
     }
     gang__wake_calendar(s); /* the calendar was not asked */
+    g->untold.took = true;
     return gang__grant_growth(s, g, s->numbers, (size_t)count, s->by_group, reason);
 }
 
@@ -103,7 +105,10 @@ static bool start_taker(gang_sched *s, struct gang__handover *handover, bool *ke
         placed = gang__where_alloc(s, g, &id, &why) == GANG_OK;
         g->choice = NULL;
     }
-    return placed && gang__grant_start(s, g, id, handover->reason);
+    bool started = placed && gang__grant_start(s, g, id, handover->reason);
+    if (g->untold.start)
+        g->untold.took = true;
+    return started;
 }
 
 /* ---- what the taker leaves ------------------------------------------------------------------- */

@@ -72,9 +72,10 @@ gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gan
         return gang__submit_error(error, GANG_ERANGE, "submit", "below -1, or too large");
     if (j->preemptible < 0 || j->preemptible > GANG_SEMI_PREEMPTIBLE)
         return gang__submit_error(error, GANG_EINVAL, "preemptible", "no such value");
-    if (j->announced < 0 || j->announced > 1 || j->reserved0 != 0)
-        return gang__submit_error(error, GANG_EINVAL, j->reserved0 ? "reserved0" : "announced",
-                                  "no such value");
+    if (j->announced < 0 || j->announced > 1)
+        return gang__submit_error(error, GANG_EINVAL, "announced", "no such value");
+    if (j->start_full < 0 || j->start_full > 1)
+        return gang__submit_error(error, GANG_EINVAL, "start_full", "no such value");
     if (j->announced && j->running)
         return gang__submit_error(error, GANG_EINVAL, "announced", "of a job that runs already");
     if (j->loss < 0 || j->loss > GANG_LOSS_SHRINK)

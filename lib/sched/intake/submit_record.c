@@ -104,6 +104,7 @@ static void set_members(struct gang__job *job, const struct gang_job_spec *j,
     job->loss = j->loss;
     job->held = j->hold != 0;
     job->never_preempts = j->never_preempts != 0;
+    job->start_full = j->start_full != 0;
     job->stale = j->stale != 0;
     job->queue_id = q->id;
 }

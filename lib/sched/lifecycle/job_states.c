@@ -91,7 +91,7 @@ static bool waits(gang_sched *s, struct gang__gang *g, int *may)
         return false;
     if (g->alloc != GANG_ID_NONE) /* the gang grows, unless it is stopping */
         return may_start(s, job, &why) && gang__gang_lacks_all(g) > 0 &&
-               job->state == GANG_JOB_RUNNING;
+               (job->state == GANG_JOB_RUNNING || g->untold.start);
     if (g->stop.first) /* still stopping: cannot run twice */
         return false;
     *may = gang__dependencies(

@@ -13,6 +13,7 @@ void gang__start_undo(gang_sched *s, struct gang__gang *g, int64_t not_before_ns
 {
     struct gang__job *job = g->job;
     gang__order_leave(s, g); /* it may wait to grow: another gang of the job runs */
+    gang__untold_forget(s, g);
     gang__usage_out(s, g);
     memset(g->has, 0, gang__gang_request(g)->group_count * sizeof(*g->has));
     g->tasks = 0;

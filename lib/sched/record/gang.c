@@ -64,5 +64,5 @@ bool gang__slice_is_suspended(const struct gang__gang *g)
 
 bool gang__slice_has_run(const struct gang__gang *g)
 {
-    return !g->sliced || g->sliced->state != GANG__SLICED_WAITS;
+    return !g->untold.start && (!g->sliced || g->sliced->state != GANG__SLICED_WAITS);
 }

@@ -125,6 +125,16 @@ struct gang__gang_reports {
     int64_t refill_ns; /* until then; INT64_MAX: without a bound */
 };
 
+/* What it was granted in this run, and the host has not heard of (record/untold.h). */
+struct gang__gang_untold {
+    struct gang__gang *next, **at; /* in sched.untold; at is NULL: it is not in it */
+    int64_t *tasks;                /* numbers of tasks that were added */
+    size_t count, cap;
+    int32_t reason; /* GANG_REASON_* */
+    bool start;     /* its start */
+    bool took;      /* gangs were stopped for some of the tasks */
+};
+
 struct gang__gang {
     struct gang__job *job;
     struct gang__request_class *request_class;
@@ -160,6 +170,7 @@ struct gang__gang {
     struct gang__gang_preempt preempt;
     struct gang__gang_bypass bypass;
     struct gang__gang_reports reports;
+    struct gang__gang_untold untold;
     struct gang__gang_order order;
     struct gang__calendar_gang calendar;
     struct gang__reserve_gang reserve;

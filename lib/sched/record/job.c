@@ -30,7 +30,7 @@ int32_t gang__job_state_now(const struct gang__job *job)
     for (uint32_t i = 0; i < job->gang_count; i++) {
         const struct gang__gang *g = &job->gang[i];
         bool out = gang__slice_is_suspended(g);
-        runs = runs || (g->alloc != GANG_ID_NONE && !out);
+        runs = runs || (g->alloc != GANG_ID_NONE && !out && !g->untold.start);
         suspended = suspended || g->places || out;
         stops = stops || g->stop.first || g->stop.moving;
     }

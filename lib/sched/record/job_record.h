@@ -36,7 +36,8 @@ int64_t gang__gang_step(const struct gang__gang *g, uint32_t group);
 /* In a matrix of time slices, the gang of a job waits between two quanta, or for its first one. */
 bool gang__slice_is_suspended(const struct gang__gang *g);
 
-/* It is in no matrix, or has had its first quantum. */
+/* Has the host heard of its start? Not before its first quantum in a matrix, and not while the
+ * start waits for the end of the run (untold.h). */
 bool gang__slice_has_run(const struct gang__gang *g);
 
 /* Does it run in its matrix, or stop there? */

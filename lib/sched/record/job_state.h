@@ -46,6 +46,7 @@ struct gang__job {
     const int32_t *protected_groups;
     int32_t preemptible, loss;
     bool held, never_preempts;
+    bool start_full;                       /* its start waits for its elastic tasks */
     bool stale;                            /* adopted below its minimum: it is stale at once */
     bool ending;                           /* all its gangs stop, and it ends then */
     bool counted_pending, counted_running; /* in its queues */

@@ -79,7 +79,7 @@ struct gang__slice_sched {
     /* While a gang is put where a handover kept places: the nodes of these, as bits of slots. */
     const uint64_t *only;
     uint32_t only_end;
-    bool only_moved; /* the gang that is placed there has moved */
+    bool only_moved;       /* the gang that is placed there has moved */
     gang_snapshot *dry[2]; /* scratch of the dry run of preemption: open nodes; a row of them */
 };
 
@@ -223,6 +223,12 @@ struct gang__nodes_sched {
     size_t drain_count, drain_cap;
 };
 
+/* Gangs with grants of this run that the host has not heard of (record/untold.h). */
+struct gang__untold_sched {
+    struct gang__gang *first, **end; /* by untold.next */
+    bool refused;                    /* the host refused one of them */
+};
+
 struct gang_sched {
     struct gang__wake wake;
     struct gang_mem mem;
@@ -269,6 +275,7 @@ struct gang_sched {
     const struct gang__calendar_source *source[GANG__SOURCES];
     struct gang__trial_journal journal;
     struct gang__stop_sched stop;
+    struct gang__untold_sched untold;
     struct gang__slice_sched slice;
     const struct gang__first_quantum *first_quantum; /* what starts a gang in a matrix: slice.h */
     struct gang__reserve_sched reserve;

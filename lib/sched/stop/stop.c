@@ -48,6 +48,39 @@ static void note_task_stopped(struct gang__stop *stop, int64_t task)
     memmove(at, at + 1, (stop->left - (size_t)(at - stop->still)) * sizeof(*at));
 }
 
+/* Put the tasks that are of the stop last, ascending. Returns how many are before them. */
+static size_t part_untold(const struct gang__stop *stop)
+{
+    struct gang__gang_untold *u = &stop->gang->untold;
+    size_t others = 0;
+    for (size_t i = 0; i < u->count; i++) {
+        int64_t task = u->tasks[i];
+        if (stop->own_count > 0 &&
+            bsearch(&task, stop->own, stop->own_count, sizeof(task), gang__by_number))
+            continue;
+        u->tasks[i] = u->tasks[others];
+        u->tasks[others++] = task;
+    }
+    if (others < u->count)
+        qsort(u->tasks + others, u->count - others, sizeof(*u->tasks), gang__by_number);
+    return others;
+}
+
+/* Tasks that were added in this run, and of which the host has not heard, have stopped. If others
+ * were stopped for them, the host hears of them first. */
+static void stop_untold(gang_sched *s, struct gang__stop *stop)
+{
+    struct gang__gang_untold *u = &stop->gang->untold;
+    size_t others = part_untold(stop), count = u->count - others;
+    struct gang_event e = gang__event_of(s, stop->gang, u->reason, "more tasks");
+    e.tasks = u->tasks + others;
+    e.task_count = count;
+    bool told = count > 0 && u->took && s->ops.grow && s->ops.grow(&e, s->user) == GANG_OK;
+    for (size_t i = 0; i < count && !told; i++)
+        note_task_stopped(stop, u->tasks[others + i]);
+    u->count = others;
+}
+
 void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count)
 {
     struct gang__stop *next;
@@ -105,6 +138,7 @@ void gang__stop_due(gang_sched *s, struct gang__job *job)
 void gang__gang_clear(gang_sched *s, struct gang__gang *g)
 {
     gang__usage_out(s, g);
+    gang__untold_forget(s, g);
     memset(g->has, 0, gang__gang_request(g)->group_count * sizeof(*g->has));
     g->tasks = 0;
     g->preempt.took = false;
@@ -196,6 +230,7 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
     stop->next = g->stop.first;
     g->stop.first = stop;
     gang__order_leave(s, g);
+    stop_untold(s, stop);
     leave_usage(s, g, stop);
     if (stop->to && handover)
         gang__move_begin(s, stop);

@@ -22,8 +22,8 @@ static struct gang_event event_of(gang_sched *s, const struct gang__stop *stop, 
 {
     struct gang_event e = gang__event_of(s, stop->gang, stop->reason, text);
     e.alloc = stop->alloc;
-    e.tasks = stop->tasks;
-    e.task_count = stop->task_count;
+    e.tasks = stop->tasks ? stop->still : NULL;
+    e.task_count = stop->tasks ? stop->left : 0;
     e.state = gang__job_state_now(stop->gang->job);
     return e;
 }
