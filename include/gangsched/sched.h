@@ -163,6 +163,11 @@ struct gang_event {
     const char *text;      /**< one English line, never NULL */
 };
 
+#define GANG_EVENT_INIT                                                        \
+    {                                                                          \
+        sizeof(struct gang_event), 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, NULL \
+    }
+
 /** Why a gang or tasks are asked to stop. */
 enum {
     GANG_REASON_NONE = 0,
@@ -184,6 +189,36 @@ enum {
     /** its node is to be empty by a deadline: gang_report_node_draining() */
     GANG_REASON_DRAIN = 12
 };
+
+/** What a message for operators is about (gang_log_entry.code). More codes may come. */
+enum {
+    GANG_LOG_OTHER = 0,
+    GANG_LOG_REFUSED = 1, /**< the host refused a start, more tasks, a resume or a suspend */
+    GANG_LOG_UNKNOWN = 2, /**< the host does not know what it is asked to stop (GANG_ENOENT) */
+    /** a report or command is ignored: it names no job, task, allocation or node that it could
+     *  concern, or comes too late */
+    GANG_LOG_IGNORED = 3,
+    GANG_LOG_PLACES_LOST = 4, /**< a job cannot run where it was to start or resume */
+    GANG_LOG_STARVED = 5,     /**< no job bypasses this one from now on */
+    GANG_LOG_OBSERVED = 6     /**< observe_only: tasks would be preempted for this job */
+};
+
+/** A message for operators. Valid during the call. */
+struct gang_log_entry {
+    size_t size;         /**< sizeof(struct gang_log_entry) of the library */
+    int32_t level;       /**< as of op log */
+    int32_t code;        /**< GANG_LOG_* */
+    gang_job_id job;     /**< GANG_ID_NONE: none */
+    gang_queue_id queue; /**< of the job; GANG_ID_NONE: none, or no such job */
+    uint64_t cookie;     /**< of the job; 0: none, or no such job */
+    int64_t now_ns;      /**< of the run */
+    const char *text;    /**< one English line, never NULL */
+};
+
+#define GANG_LOG_ENTRY_INIT                                   \
+    {                                                         \
+        sizeof(struct gang_log_entry), 0, 0, 0, 0, 0, 0, NULL \
+    }
 
 /**
  * The host's side. The library copies the table. Each op may be NULL and then has the default that
@@ -265,12 +300,15 @@ struct gang_host_ops {
      *  not call the library. One call may stand for many messages; gang_sched_run() accepts them
      *  all. NULL: nothing. */
     void (*wake)(void *user);
+    /** Like log, with what the message is about. It is called instead of log. NULL: log is. The
+     *  result is ignored. */
+    int32_t (*log_entry)(const struct gang_log_entry *entry, void *user);
 };
 
 #define GANG_HOST_OPS_INIT                                                                        \
     {                                                                                             \
         sizeof(struct gang_host_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL, NULL                                                                \
+            NULL, NULL, NULL, NULL, NULL                                                          \
     }
 
 /* ---- the scheduler ------------------------------------------------------------------------- */
@@ -465,6 +503,64 @@ GANG_API int64_t gang_sched_next(gang_sched *sched);
  *  poll(); those count milliseconds: round up). A message that another thread leaves during the
  *  wait makes a run due at once: see gang_host_ops.wake. Owner. O(1). */
 GANG_API int64_t gang_sched_timeout_ns(gang_sched *sched, int64_t now_ns);
+
+/* ---- counters ------------------------------------------------------------------------------ */
+
+/** Sizes of the arrays in struct gang_sched_stats: more than there are values. */
+enum { GANG_STATS_ENDS = 16, GANG_STATS_REASONS = 32, GANG_STATS_BUCKETS = 64 };
+
+/** What happened since gang_sched_new(), of all jobs, or of those in one queue and below it. No
+ *  counter ever falls. */
+struct gang_sched_stats {
+    size_t size;           /**< sizeof(struct gang_sched_stats) */
+    int64_t runs;          /**< calls of gang_sched_run(); 0 of a queue */
+    int64_t messages;      /**< messages that runs accepted; 0 of a queue */
+    int64_t jobs;          /**< jobs that runs accepted */
+    int64_t starts;        /**< gangs that started or resumed, but not for a time slice */
+    int64_t resumes;       /**< of these, gangs that resumed */
+    int64_t tasks_granted; /**< tasks of these gangs, and tasks added to running gangs */
+    int64_t refusals;      /**< starts, resumes and calls of op grow that the host refused */
+    /** Gangs that were stopped for other jobs as a whole (GANG_REASON_PREEMPT, _RECLAIM, _MOVE) at
+     *  the time at which they had started, or before the min_runtime_ns of their queue had
+     *  passed: work for nothing. */
+    int64_t wasted_starts;
+    /** Jobs that started for the first time: the waits that the following members describe. A wait
+     *  lasts from gang_job_info.submitted_ns to the start. */
+    int64_t first_starts;
+    int64_t wait_sum_ns;           /**< sum of all waits, at most INT64_MAX */
+    int64_t wait_max_ns;           /**< the longest wait */
+    int64_t ends[GANG_STATS_ENDS]; /**< jobs that ended, by GANG_END_* */
+    /** gangs that were asked to stop as a whole, by GANG_REASON_*, or to suspend for another job */
+    int64_t gangs_stopped[GANG_STATS_REASONS];
+    /** tasks that were asked to stop while their gang went on, by GANG_REASON_* */
+    int64_t tasks_stopped[GANG_STATS_REASONS];
+    /** Waits by length: waits[0] counts waits of 0 ns, waits[i] those of at least 2^(i-1) ns and
+     *  less than 2^i ns. (waits[30]: from 0.54 s to 1.07 s; waits[42]: from 37 to 73 min.) */
+    int64_t waits[GANG_STATS_BUCKETS];
+};
+
+#define GANG_SCHED_STATS_INIT                                                            \
+    {                                                                                    \
+        sizeof(struct gang_sched_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, \
+        {                                                                                \
+            0                                                                            \
+        }                                                                                \
+    }
+
+/**
+ * Read the counters of all jobs. Each counter is exact, also during a run, but they are read one
+ * after the other: during a run they may be of different instants.
+ * A copy of a scheduler begins with the counters of its original (gang_sched_copy()).
+ * @return GANG_OK; GANG_EINVAL. Any thread; wait-free. O(1).
+ */
+GANG_API gang_result gang_sched_stats(gang_sched *sched, struct gang_sched_stats *stats)
+    GANG_MUST_CHECK;
+
+/** The same of the jobs in one queue and below it, counted where they were at the time: a queue
+ *  that moves takes its own counters along, those above it keep theirs. A queue that is removed
+ *  takes its counters with it. @return GANG_OK; GANG_EINVAL; GANG_ESTALE. Owner. O(log queues). */
+GANG_API gang_result gang_queue_stats(gang_sched *sched, gang_queue_id id,
+                                      struct gang_sched_stats *stats) GANG_MUST_CHECK;
 
 /* ---- queues -------------------------------------------------------------------------------- */
 
@@ -875,6 +971,11 @@ struct gang_wait {
     const char *partition;
 };
 
+#define GANG_WAIT_INIT                                                     \
+    {                                                                      \
+        sizeof(struct gang_wait), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL \
+    }
+
 typedef int32_t (*gang_wait_fn)(const struct gang_wait *wait, void *user);
 
 /**
@@ -1082,6 +1183,11 @@ struct gang_preemption {
     size_t rule_count;
     size_t rule_size;
 };
+
+#define GANG_PREEMPTION_INIT                                                                       \
+    {                                                                                              \
+        sizeof(struct gang_preemption), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, NULL, 0, 0 \
+    }
 
 /**
  * Explain why a job that waits preempts no other job, with all gangs that run, the rule that

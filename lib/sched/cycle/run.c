@@ -264,6 +264,7 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
     if (o.max_steps < 0 || now_ns < s->now_ns || (info && info->size < sizeof(*info)))
         return GANG_EINVAL;
     begin(s, now_ns, o.max_steps);
+    gang__stats_add_all(s, GANG__STAT_RUNS, 1);
     cycle(s);
     s->unfinished = !steps_left(s);
     if (s->no_memory)

@@ -91,8 +91,9 @@ static gang_result place(gang_sched *s, struct gang__gang *g, gang_alloc_id *id,
 /* The nodes on which a suspended gang lay are gone: it starts as if for the first time. */
 static void forget_places(gang_sched *s, struct gang__gang *g)
 {
-    gang__log(s, 0, "the places where job %llu was suspended are gone: it starts elsewhere",
-              (unsigned long long)g->job->id);
+    gang__log_job(s, GANG_LOG_PLACES_LOST, g->job,
+                  "the places where job %llu was suspended are gone: it starts elsewhere",
+                  (unsigned long long)g->job->id);
     gang__order_leave(s, g);
     gang__release(&s->mem, g->places);
     g->places = NULL;

@@ -78,6 +78,20 @@ bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
     return true;
 }
 
+static bool has_begun(const struct gang__job *job)
+{
+    bool begun = false;
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        begun = begun || job->gang[i].begun;
+    return begun;
+}
+
+static void note_refusal(gang_sched *s, const struct gang__job *job, const char *fmt)
+{
+    gang__stats_add(job->leaf, GANG__STAT_REFUSALS, 1);
+    gang__log_job(s, GANG_LOG_REFUSED, job, fmt, (unsigned long long)job->id);
+}
+
 bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason)
 {
     struct gang__job *job = g->job;
@@ -87,12 +101,13 @@ bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason)
     e.state = GANG_JOB_RUNNING;
     int32_t (*op)(const struct gang_event *, void *) = resumes ? s->ops.resume : s->ops.start;
     if (op && op(&e, s->user) != 0) {
-        gang__log(s, 0, "the host refused to start job %llu", (unsigned long long)job->id);
+        note_refusal(s, job, "the host refused to start job %llu");
         gang__start_undo(s, g, gang__add_sat(s->now_ns, s->opts.refused_ns));
         return false;
     }
     gang__release(&s->mem, g->places);
     g->places = NULL;
+    gang__stats_started(s, g, resumes, !has_begun(job));
     g->begun = true;
     job->next_back_off_ns = job->back_off_ns;
     job->ready_ns = -1;
@@ -189,7 +204,7 @@ static void undo_growth(gang_sched *s, struct gang__gang *g)
     count_tasks(s, g, s->by_group, -1);
     gang__give_back_or_defer(s, g, g->alloc, g->untold.tasks, g->untold.count);
     gang__untold_forget(s, g);
-    gang__log(s, 0, "the host refused more tasks of job %llu", (unsigned long long)g->job->id);
+    note_refusal(s, g->job, "the host refused more tasks of job %llu");
     g->job->not_before_ns = gang__add_sat(s->now_ns, s->opts.refused_ns);
     gang__wake_capacity_any(s);
     gang__order_unblock_queues(s, g->job->leaf);
@@ -208,6 +223,7 @@ static bool report_growth(gang_sched *s, struct gang__gang *g)
         return false;
     }
     s->info.tasks_granted += (int64_t)e.task_count;
+    gang__stats_add(g->job->leaf, GANG__STAT_TASKS_GRANTED, (int64_t)e.task_count);
     gang__untold_forget(s, g);
     gang__reports_note_minimum(s, g);
     gang__job_settle(s, g->job);

@@ -154,8 +154,9 @@ static bool apply_message(gang_sched *s, const struct gang__command *m)
     if (job && job->state != GANG_JOB_ENDED)
         return command(s, job, m);
     if (what == GANG__MESSAGE_TASKS || what == GANG__MESSAGE_END)
-        gang__log(s, 0, "a report about job %llu is ignored: it has ended, or does not exist",
-                  (unsigned long long)m->job);
+        gang__log_unknown(s, m->job,
+                          "a report about job %llu is ignored: it has ended, or does not exist",
+                          (unsigned long long)m->job);
     return true;
 }
 
@@ -198,6 +199,7 @@ bool gang__inbox_step(gang_sched *s)
         return false;
     }
     s->info.messages++;
+    gang__stats_add_all(s, GANG__STAT_MESSAGES, 1);
     s->external_events += !answers; /* its own request is no external event */
     return true;
 }

@@ -233,6 +233,7 @@ gang_result gang_queue_set_state(gang_sched *sched, gang_queue_id id, int32_t st
 static void copy_past_use(struct gang__queue_state *to, const struct gang__queue_state *from)
 {
     to->idle_since_ns = from->idle_since_ns;
+    gang__stats_copy(to, from);
     if (to->past_use && from->past_use)
         memcpy(to->past_use, from->past_use, GANG__DIMS * sizeof(*to->past_use));
 }

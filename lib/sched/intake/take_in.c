@@ -119,6 +119,8 @@ static void refuse(gang_sched *s, struct gang__job *job, const char *text)
     if (s->ops.state)
         (void)s->ops.state(&e, s->user);
     s->info.ended++;
+    gang__stats_add_all(s, GANG__STAT_JOBS, 1);
+    gang__stats_ended(&s->root, GANG_END_REFUSED);
     gang__job_arrived(s, job);
     gang__job_free(s, job);
 }
@@ -156,6 +158,7 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     s->job_count++;
     for (struct gang__queue_state *q = leaf; q; q = q->parent)
         q->jobs++;
+    gang__stats_add(leaf, GANG__STAT_JOBS, 1);
     leaf->idle_since_ns = INT64_MAX;
     gang__wake_shares(s);
     if (adopted != GANG_OK) {

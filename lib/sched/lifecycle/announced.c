@@ -15,8 +15,8 @@ static const char refused_text[] = "its request is refused without the missing t
 
 static void drop_message(gang_sched *s, const struct gang__job *job, const char *why)
 {
-    gang__log(s, 0, "a command about the tasks of job %llu is ignored: %s",
-              (unsigned long long)job->id, why);
+    gang__log_job(s, GANG_LOG_IGNORED, job, "a command about the tasks of job %llu is ignored: %s",
+                  (unsigned long long)job->id, why);
 }
 
 /* How many tasks of a group of the job were announced. */

@@ -227,6 +227,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
     gang__wake_shares(s);
     s->external_events++;
     s->info.ended++;
+    gang__stats_ended(job->leaf, end);
     job->next = s->ended;
     s->ended = job;
     gang__reserve_leave(s, job);

@@ -113,7 +113,7 @@ static gang_result set_state(gang_sched *s, gang_node_id node, int32_t state)
 {
     gang_result r = gang_node_set_state(s->worker, node, state);
     if (r != GANG_OK && r != GANG_ENOMEM)
-        gang__log(s, 0, "a report about an unknown node is ignored");
+        gang__log_unknown(s, GANG_ID_NONE, "a report about an unknown node is ignored");
     return r;
 }
 

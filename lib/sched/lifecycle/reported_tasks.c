@@ -92,8 +92,9 @@ bool gang__report_look_up(gang_sched *s, struct gang__report *r, const int64_t *
     if (found != GANG_OK && found != GANG_ESTALE)
         return false;
     if (tasks && r->running.count < count)
-        gang__log(s, 0, "job %llu: a report names %zu tasks that the job does not have",
-                  (unsigned long long)r->job->id, count - r->running.count);
+        gang__log_job(s, GANG_LOG_IGNORED, r->job,
+                      "job %llu: a report names %zu tasks that the job does not have",
+                      (unsigned long long)r->job->id, count - r->running.count);
     return separate(s, r);
 }
 

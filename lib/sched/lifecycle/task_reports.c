@@ -96,8 +96,9 @@ static bool apply(gang_sched *s, struct gang__report *r, const int64_t *tasks, s
         return report_alive(s, r, tasks, count);
     if (what == GANG_TASK_STOPPED) {
         if (!gang__slice_report(s, r->gang, tasks, count) && !r->gang->stop.first)
-            gang__log(s, 0, "job %llu: tasks were reported stopped that were not asked to stop",
-                      (unsigned long long)r->job->id);
+            gang__log_job(s, GANG_LOG_IGNORED, r->job,
+                          "job %llu: tasks were reported stopped that were not asked to stop",
+                          (unsigned long long)r->job->id);
         gang__stop_tasks_gone(s, r->gang, tasks, count);
         return true;
     }
@@ -116,8 +117,9 @@ bool gang__reports_tasks(gang_sched *s, struct gang__job *job,
     r.job = job;
     r.gang = gang__report_gang(job, report->gang, report->alloc);
     if (!r.gang) {
-        gang__log(s, 0, "job %llu: a report about tasks of an allocation that it does not hold",
-                  (unsigned long long)job->id);
+        gang__log_job(s, GANG_LOG_IGNORED, job,
+                      "job %llu: a report about tasks of an allocation that it does not hold",
+                      (unsigned long long)job->id);
         return true;
     }
     bool ok = apply(s, &r, report->task, report->task ? report->count : 0, report->what);
@@ -163,8 +165,8 @@ bool gang__reports_end(gang_sched *s, struct gang__job *job, bool success)
     for (uint32_t i = 0; i < job->gang_count; i++)
         runs = runs || gang__gang_holds(&job->gang[i]) != GANG_ID_NONE;
     if (!runs || job->state == GANG_JOB_ENDED) {
-        gang__log(s, 0, "job %llu was reported ended, but does not run",
-                  (unsigned long long)job->id);
+        gang__log_job(s, GANG_LOG_IGNORED, job, "job %llu was reported ended, but does not run",
+                      (unsigned long long)job->id);
         return true;
     }
     if (stops && success)

@@ -146,8 +146,9 @@ void gang__bypass_starve(gang_sched *s, struct gang__gang *g, uint8_t starved)
         list_starved(s, g);
     gang__order_set_starved(s, g, starved);
     gang__order_unblock(s, g->order.wait_class);
-    gang__log(s, 1, "job %llu is starved: no job bypasses it from now on",
-              (unsigned long long)g->job->id);
+    gang__log_job(s, GANG_LOG_STARVED, g->job,
+                  "job %llu is starved: no job bypasses it from now on",
+                  (unsigned long long)g->job->id);
 }
 
 void gang__bypass_blocked(gang_sched *s, struct gang__gang *g)

@@ -95,8 +95,9 @@ static bool count_allows(struct gang__preemption *p)
     }
     if (s->opts.observe_only) {
         if (!p->dry)
-            gang__log(p->s, 1, "observe only: %lld tasks would be preempted for job %llu",
-                      (long long)p->tasks, (unsigned long long)p->taker->job->id);
+            gang__log_job(p->s, GANG_LOG_OBSERVED, p->taker->job,
+                          "observe only: %lld tasks would be preempted for job %llu",
+                          (long long)p->tasks, (unsigned long long)p->taker->job->id);
         return gang__preempt_fails(p, GANG_PREEMPTION_OBSERVED);
     }
     return true;

@@ -115,6 +115,29 @@ struct gang__queue_order {
     struct gang__wait_class *blocked; /* classes below that this queue blocks */
 };
 
+/* Counters (record/stats.h): the members of struct gang_sched_stats, one after the other. The owner
+ * alone writes them; any thread reads those of the root. */
+enum {
+    GANG__STAT_RUNS,
+    GANG__STAT_MESSAGES,
+    GANG__STAT_JOBS,
+    GANG__STAT_STARTS,
+    GANG__STAT_RESUMES,
+    GANG__STAT_TASKS_GRANTED,
+    GANG__STAT_REFUSALS,
+    GANG__STAT_WASTED_STARTS,
+    GANG__STAT_FIRST_STARTS,
+    GANG__STAT_WAIT_SUM,
+    GANG__STAT_WAIT_MAX,
+    GANG__STAT_ENDS,
+    GANG__STAT_GANGS_STOPPED = GANG__STAT_ENDS + GANG_STATS_ENDS,
+    GANG__STAT_TASKS_STOPPED = GANG__STAT_GANGS_STOPPED + GANG_STATS_REASONS,
+    GANG__STAT_WAITS = GANG__STAT_TASKS_STOPPED + GANG_STATS_REASONS,
+    GANG__STATS = GANG__STAT_WAITS + GANG_STATS_BUCKETS
+};
+_Static_assert(sizeof(struct gang_sched_stats) == sizeof(size_t) + GANG__STATS * sizeof(int64_t),
+               "the members are counters, one after the other");
+
 struct gang__queue_state {
     const struct gang__queue *q;
     struct gang__queue_state *parent;
@@ -152,6 +175,8 @@ struct gang__queue_state {
     struct gang__ordered_set victims, elastic_victims;
     struct gang__calendar_leaf calendar;
     struct gang__backfill_leaf backfill;
+    /* Of jobs in it and below. relaxed, pairs with none: each counter alone */
+    gang__a64 stat[GANG__STATS];
 };
 
 /* What submitters see of the queues: the tree, and how many jobs wait in each (owner: intake). */

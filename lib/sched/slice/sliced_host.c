@@ -56,8 +56,9 @@ static void preempt(gang_sched *s, struct gang__sliced *x)
     struct gang__gang *g = x->gang;
     x->state = GANG__SLICED_RUNS;
     x->left = 0;
-    gang__log(s, 0, "the host refused to suspend job %llu: it is preempted",
-              (unsigned long long)g->job->id);
+    gang__log_job(s, GANG_LOG_REFUSED, g->job,
+                  "the host refused to suspend job %llu: it is preempted",
+                  (unsigned long long)g->job->id);
     g->job->not_before_ns = gang__add_sat(s->now_ns, s->opts.refused_ns);
     if (gang__stop_tasks(s, g, NULL, 0, GANG_REASON_SLICE, GANG_END_NONE) == GANG_ENOMEM)
         s->no_memory = true;
@@ -99,7 +100,8 @@ void gang__sliced_resume(gang_sched *s, struct gang__sliced *x)
     struct gang_event e = event_of(s, x, "its quantum begins");
     e.state = GANG_JOB_RUNNING;
     if (s->ops.resume && s->ops.resume(&e, s->user) != 0) {
-        gang__log(s, 0, "the host refused to resume job %llu", (unsigned long long)g->job->id);
+        gang__log_job(s, GANG_LOG_REFUSED, g->job, "the host refused to resume job %llu",
+                      (unsigned long long)g->job->id);
         x->state = GANG__SLICED_OUT;
         x->refused = true;
         return;
@@ -127,8 +129,9 @@ void gang__sliced_start(gang_sched *s, struct gang__sliced *x)
 
 void gang__slice_undo_grant(gang_sched *s, struct gang__gang *g)
 {
-    gang__log(s, 1, "the places of job %llu are gone before its first quantum: it waits again",
-              (unsigned long long)g->job->id);
+    gang__log_job(s, GANG_LOG_PLACES_LOST, g->job,
+                  "the places of job %llu are gone before its first quantum: it waits again",
+                  (unsigned long long)g->job->id);
     s->first_quantum->undo(s, g, s->now_ns);
 }
 

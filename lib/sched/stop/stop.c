@@ -213,6 +213,13 @@ static void count_preempted(gang_sched *s, const struct gang__stop *stop)
     }
 }
 
+/* Count what the host is asked for; it is not if it has not heard of the start. */
+static void count_stop(gang_sched *s, const struct gang__stop *stop)
+{
+    if (stop->left > 0 && gang__slice_has_run(stop->gang))
+        gang__stats_stopped(s, stop->gang, stop->reason, stop->tasks ? (int64_t)stop->left : 0);
+}
+
 int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id because,
                          struct gang__handover *handover, int32_t end)
 {
@@ -231,6 +238,7 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
     g->stop.first = stop;
     gang__order_leave(s, g);
     stop_untold(s, stop);
+    count_stop(s, stop);
     leave_usage(s, g, stop);
     if (stop->to && handover)
         gang__move_begin(s, stop);

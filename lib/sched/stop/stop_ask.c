@@ -63,8 +63,8 @@ static int32_t ask(gang_sched *s, struct gang__stop *stop)
 static void unknown_to_host(gang_sched *s, struct gang__stop *stop)
 {
     struct gang__job *job = stop->gang->job;
-    gang__log(s, 0, "the host does not know what is to stop of job %llu",
-              (unsigned long long)job->id);
+    gang__log_job(s, GANG_LOG_UNKNOWN, job, "the host does not know what is to stop of job %llu",
+                  (unsigned long long)job->id);
     if (stop->tasks)
         return;
     if (stop->suspends)
