@@ -263,6 +263,11 @@ struct gang_reservation_event {
     const char *text; /**< one English line, never NULL */
 };
 
+#define GANG_RESERVATION_EVENT_INIT                                                              \
+    {                                                                                            \
+        sizeof(struct gang_reservation_event), 0, NULL, 0, 0, 0, 0, 0, NULL, 0, NULL, 0, 0, NULL \
+    }
+
 /** What the plan consists of. */
 enum {
     GANG_PLAN_RUNNING = 1,    /**< a gang that holds its nodes until end_ns at the latest */
@@ -287,6 +292,11 @@ struct gang_plan_item {
      *  GANG_ID_NONE. */
     gang_reservation_id reservation;
 };
+
+#define GANG_PLAN_ITEM_INIT                                                  \
+    {                                                                        \
+        sizeof(struct gang_plan_item), 0, 0, 0, 0, NULL, 0, 0, 0, NULL, 0, 0 \
+    }
 
 #ifdef __cplusplus
 }

@@ -77,6 +77,11 @@ struct gang_kind_spec {
     int64_t capacity;
 };
 
+#define GANG_KIND_SPEC_INIT                                \
+    {                                                      \
+        sizeof(struct gang_kind_spec), NULL, NULL, 0, 0, 0 \
+    }
+
 /** A partition and its mode, as in gang_partition_set(). */
 struct gang_partition_spec {
     size_t size; /**< sizeof(struct gang_partition_spec) */
@@ -84,6 +89,11 @@ struct gang_partition_spec {
     int32_t mode; /**< GANG_PARTITION_* */
     int32_t reserved0;
 };
+
+#define GANG_PARTITION_SPEC_INIT                       \
+    {                                                  \
+        sizeof(struct gang_partition_spec), NULL, 0, 0 \
+    }
 
 /** A job that waits for another job of the case: gang_job_spec.after, before there are ids. The
  *  `after` of the jobs themselves is empty. */
@@ -95,6 +105,11 @@ struct gang_scenario_after {
     int32_t reserved0;
 };
 
+#define GANG_SCENARIO_AFTER_INIT                       \
+    {                                                  \
+        sizeof(struct gang_scenario_after), 0, 0, 0, 0 \
+    }
+
 /** Times of a job of the case that a forecast needs, beside its limits (forecast.h). */
 struct gang_scenario_time {
     size_t size;                /**< sizeof(struct gang_scenario_time) */
@@ -103,6 +118,11 @@ struct gang_scenario_time {
     const int64_t *run_time_ns; /**< how long it runs, each as likely; ascending; > 0 */
     size_t run_time_count;      /**< 0: not known */
 };
+
+#define GANG_SCENARIO_TIME_INIT                          \
+    {                                                    \
+        sizeof(struct gang_scenario_time), 0, 0, NULL, 0 \
+    }
 
 /** Tasks of an announced job (gang_job_spec.announced) that come during the case:
  *  gang_job_add_tasks(), or gang_job_complete(). */
@@ -114,6 +134,11 @@ struct gang_scenario_arrival {
     int32_t group; /**< index of the group; 0 if `count` is 0 */
     int32_t reserved0;
 };
+
+#define GANG_SCENARIO_ARRIVAL_INIT                          \
+    {                                                       \
+        sizeof(struct gang_scenario_arrival), 0, 0, 0, 0, 0 \
+    }
 
 /** One case. */
 struct gang_scenario {

@@ -239,6 +239,11 @@ struct gang_sim_event {
     const struct gang_reservation_event *reservation;
 };
 
+#define GANG_SIM_EVENT_INIT                                                           \
+    {                                                                                 \
+        sizeof(struct gang_sim_event), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, NULL \
+    }
+
 /** The jobs that a policy scores: waiting and running jobs, by index. Arrays of `count`, valid
  *  during the call. */
 struct gang_sim_view {
@@ -259,6 +264,12 @@ struct gang_sim_view {
     const int64_t *running;   /**< 1: it runs */
     const int64_t *user;      /**< number of its user, from 0, as in gang_sim_user_name() */
 };
+
+#define GANG_SIM_VIEW_INIT                                                                        \
+    {                                                                                             \
+        sizeof(struct gang_sim_view), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL, NULL, NULL                                                                      \
+    }
 
 /** Callbacks; each may be NULL. The table is copied. They are called inside gang_sim_run(), on
  *  its thread. `event` is also called inside gang_sim_submit() and gang_sim_submit_groups(),
@@ -522,6 +533,12 @@ struct gang_sim_job {
     int64_t failures;    /**< times that it lost tasks */
 };
 
+#define GANG_SIM_JOB_INIT                                                                        \
+    {                                                                                            \
+        sizeof(struct gang_sim_job), 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+            0, 0, 0, 0, 0, 0                                                                     \
+    }
+
 /** One job, by index. Jobs of a trace are in its order, behind jobs that were added before.
  *  @return GANG_OK; GANG_EINVAL; GANG_ENOENT (past the end); GANG_ESTALE (streamed:
  *  gang_sim_stream()). Owner. O(1). */
@@ -585,6 +602,11 @@ struct gang_sim_allocation {
     int64_t gang;  /**< which gang of the job; 0 without group_after */
 };
 
+#define GANG_SIM_ALLOCATION_INIT                                         \
+    {                                                                    \
+        sizeof(struct gang_sim_allocation), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+    }
+
 /** Rows so far, by begin. Rows that have ended may be removed (gang_sim_drop(); with
  *  gang_sim_stream() ended rows are GANG_ESTALE and are reused). Owner. O(1). */
 GANG_API size_t gang_sim_allocation_count(const gang_sim *sim);
@@ -603,6 +625,11 @@ struct gang_sim_sample {
     int64_t gpu_milli;
     int64_t nodes_up;
 };
+
+#define GANG_SIM_SAMPLE_INIT                                \
+    {                                                       \
+        sizeof(struct gang_sim_sample), 0, 0, 0, 0, 0, 0, 0 \
+    }
 
 GANG_API size_t gang_sim_sample_count(const gang_sim *sim);
 GANG_API gang_result gang_sim_get_sample(const gang_sim *sim, size_t row,

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every public header compiles alone, as C and as C++, by each compiler that is there; each word of
-# a public name or member stands in the glossary; file names are unique; each word that threads
-# share names what it pairs with; no comment is wider than 100 columns; files name their licence.
+# Every public header compiles alone, as C and as C++, by each compiler that is there; each struct
+# that carries its size has an initial value, which names every member; each word of a public name
+# or member stands in the glossary; file names are unique; each word that threads share names what
+# it pairs with; no comment is wider than 100 columns; files name their licence.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
@@ -39,6 +40,31 @@ by_compiler gcc c c99 c11
 by_compiler clang c c99 c11
 by_compiler g++ cc c++11 c++20
 by_compiler clang++ cc c++11 c++20
+
+# A struct that may grow is begun with its _INIT: its size, and no member left out, so that a member
+# that is added to the struct is added there.
+sized=$(awk -f tests/tools/strip_comments.awk include/gangsched/*.h |
+    awk '/^struct [a-z_]+ \{/ { name = $2 } /^ *size_t size;/ && name { print name; name = "" } /^};/ { name = "" }')
+initial_values() {
+    echo '#include <gangsched/gangsched.h>'
+    echo 'int main(void) {'
+    for name in $sized; do
+        echo "    { struct $name value = ${name^^}_INIT; if (value.size != sizeof(value)) return 1; }"
+    done
+    echo '    return 0; }'
+}
+initial_values >"$scratch/initial.c"
+cp "$scratch/initial.c" "$scratch/initial.cc"
+if [[ $(wc -w <<<"$sized") -gt 40 ]] &&
+    gcc -std=c99 -Wall -Wextra -Werror -Iinclude "$scratch/initial.c" -o "$scratch/initial" &&
+    "$scratch/initial" &&
+    g++ -std=c++11 -Wall -Wextra -Werror -Iinclude "$scratch/initial.cc" -o "$scratch/initial" &&
+    "$scratch/initial"; then
+    echo "ok each_struct_with_its_size_has_an_initial_value"
+else
+    echo "not ok each_struct_with_its_size_has_an_initial_value"
+    failed=1
+fi
 
 # Each word of a public name, and of a member of a public struct, stands in the glossary, as a word
 # or in the text of a sense: not in the column of other systems, nor in the text around the tables.
