@@ -12,17 +12,38 @@ static int print(const char *bytes, size_t length, void *file)
     return fwrite(bytes, 1, length, file) != length;
 }
 
-/* What a launcher sets for one process; task->task is its rank, as no task was given back yet. */
-static int32_t print_environment(const struct gang_task *task, void *cluster)
+/* What a launcher sets for one process of PyTorch. */
+static gang_result print_environment(gang_cluster *cluster, gang_alloc_id id,
+                                     const struct gang_rank *rank)
 {
-    struct gang_node_info node = {.size = sizeof node};
+    struct gang_node_info node = GANG_NODE_INFO_INIT;
+    struct gang_task task = GANG_TASK_INIT;
     char gpus[256];
-    gang_result result = gang_node_get(cluster, task->node, &node);
+    gang_result result = gang_node_get(cluster, rank->node, &node);
     if (result == GANG_OK)
-        result = gang_task_text(cluster, task, GANG_TASK_TEXT_CUDA, gpus, sizeof gpus, NULL);
+        result = gang_alloc_task(cluster, id, rank->task, &task);
     if (result == GANG_OK)
-        printf("%s: RANK=%d WORLD_SIZE=6 CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s\n",
-               node.name, (int)task->task, gpus);
+        result = gang_task_text(cluster, &task, GANG_TASK_TEXT_CUDA, gpus, sizeof gpus, NULL);
+    if (result == GANG_OK)
+        printf("%s: RANK=%d WORLD_SIZE=%d LOCAL_RANK=%d LOCAL_WORLD_SIZE=%d GROUP_RANK=%d "
+               "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s\n",
+               node.name, (int)rank->rank, (int)rank->world_size, (int)rank->local_rank,
+               (int)rank->local_size, (int)rank->node_rank, gpus);
+    return result;
+}
+
+/* The same for all processes; and before the first one of a node, what starts them all there. */
+static gang_result print_ranks(gang_cluster *cluster, gang_alloc_id id)
+{
+    struct gang_rank ranks[6];
+    size_t count;
+    gang_result result = gang_alloc_ranks(cluster, id, -1, ranks, sizeof ranks[0], 6, &count);
+    for (size_t i = 0; result == GANG_OK && i < count; i++) {
+        if (ranks[i].local_rank == 0)
+            printf("torchrun --nnodes=%d --node-rank=%d --nproc-per-node=%d train.py\n",
+                   (int)ranks[i].nodes, (int)ranks[i].node_rank, (int)ranks[i].local_size);
+        result = print_environment(cluster, id, &ranks[i]);
+    }
     return result;
 }
 
@@ -82,7 +103,7 @@ int main(void)
         failed = gang_alloc_write_hosts(cluster, id, -1, GANG_HOSTS_HOROVOD, print, stdout);
         printf("\nmpirun --hostfile with\n");
         failed = failed || gang_alloc_write_hosts(cluster, id, -1, GANG_HOSTS_MPI, print, stdout) ||
-                 gang_alloc_each(cluster, id, print_environment, cluster);
+                 print_ranks(cluster, id);
     }
     if (failed)
         printf("%s\n", error.text);

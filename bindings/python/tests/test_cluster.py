@@ -251,6 +251,25 @@ def test_a_refusal_names_its_reason(cluster):
     assert "groups" in why and len(why) > 3 and cluster.explain(gpu=1).answer == "fits now"
 
 
+def test_ranks_and_growth_by_all_or_nothing(cluster):
+    with cluster.allocate(count=20, min=10, gpu=1) as job:
+        ranks = job.ranks()
+        assert [rank["rank"] for rank in ranks] == list(range(10))
+        assert [rank["task"] for rank in ranks] == [task["task"] for task in job.tasks]
+        assert {rank["world_size"] for rank in ranks} == {10}
+        assert {rank["nodes"] for rank in ranks} == {len(job.nodes)}
+        for rank in ranks:
+            on_node = [other for other in ranks if other["node"] == rank["node"]]
+            assert rank["local_size"] == len(on_node)
+            assert on_node[rank["local_rank"]] is rank
+        assert job.grow(4, whole=True) == 4 and job.info()["tasks"] == 14
+        with pytest.raises(gs.OutOfRange):
+            job.grow(7, whole=True)
+        with pytest.raises(gs.GangError):
+            job.ranks(group=1)
+        assert [rank["group_rank"] for rank in job.ranks(group=0)] == list(range(14))
+
+
 def test_an_allocation_grows_and_shrinks(cluster):
     job = cluster.allocate(count=20, min=2, gpu=1)
     assert len(job.tasks) == 2

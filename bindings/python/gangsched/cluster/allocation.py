@@ -155,8 +155,45 @@ class Allocation:
         check(result, what="allocation")
         return writer.value()
 
-    def grow(self, tasks: int = 1, group: int = -1) -> int:
+    def ranks(self, group: int = -1) -> List[Dict[str, int]]:
+        """The rank of each task, as torchrun and MPI number processes, in the order of ranks.
+
+        One dict for each task: ``task``, ``node`` (id), ``rank``, ``world_size``, ``local_rank``,
+        ``local_size``, ``node_rank``, ``nodes``, ``group``, ``group_rank``, ``group_size``. A task
+        that takes the number of a lost one takes its rank. Entry ``i`` is of the ``i``-th of
+        :attr:`tasks`, if ``group`` is -1. O(tasks * log tasks).
+
+        Parameters
+        ----------
+        group
+            The index of a group, whose ranks count from 0; -1: all groups.
+        """
+        size, needed = ffi.sizeof("struct gang_rank"), ffi.new("size_t *")
+        with self.cluster._held() as cluster:
+            result = lib.gang_alloc_ranks(cluster, self.id, group, ffi.NULL, size, 0, needed)
+            out = ffi.new("struct gang_rank[]", needed[0])
+            if result == lib.GANG_ELIMIT:
+                result = lib.gang_alloc_ranks(
+                    cluster, self.id, group, out, size, needed[0], needed
+                )
+        check(result, what="allocation")
+        names = [name for name, _ in ffi.typeof("struct gang_rank").fields]
+        return [
+            {name: int(getattr(rank, name)) for name in names if not name.startswith("reserved")}
+            for rank in out
+        ]
+
+    def grow(self, tasks: int = 1, group: int = -1, whole: bool = False) -> int:
         """Add up to ``tasks`` tasks, one by one, until the group has its ``count``.
+
+        Parameters
+        ----------
+        tasks
+            How many, at most.
+        group
+            The index of a group; -1: any group, in order; with ``whole`` the first one.
+        whole
+            All of the tasks are added in one step, or none.
 
         Returns
         -------
@@ -166,13 +203,16 @@ class Allocation:
         Raises
         ------
         DoesNotFit
-            No task fits now.
+            No task fits now; with ``whole`` not all of them do.
         OutOfRange
-            The group has its ``count``.
+            The group has its ``count``; with ``whole`` it lacks fewer tasks.
         """
-        granted, error = ffi.new("int64_t *"), new_error()
+        granted, error = ffi.new("int64_t *", tasks), new_error()
         with self.cluster._working() as worker:
-            result = lib.gang_alloc_grow(worker, self.id, group, tasks, granted, error)
+            if whole:
+                result = lib.gang_alloc_grow_whole(worker, self.id, max(group, 0), tasks, error)
+            else:
+                result = lib.gang_alloc_grow(worker, self.id, group, tasks, granted, error)
             scorer = self.cluster._scorer_of(self.id)
             if scorer is not None:
                 scorer.settle()
