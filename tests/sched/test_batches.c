@@ -319,6 +319,38 @@ START_TEST(a_copy_and_a_cut_run_start_it_too)
 }
 END_TEST
 
+/* ---- ranks ---- */
+
+static struct gang_rank rank[8];
+
+static size_t read_ranks(gang_job_id id)
+{
+    size_t count = 0;
+    MUST(gang_alloc_ranks(h.stage.c, gang_job_alloc(h.s, id, 0), -1, rank, sizeof(rank[0]), 8,
+                          &count));
+    return count;
+}
+
+START_TEST(a_refilled_task_with_the_number_of_the_lost_one_takes_its_rank)
+{
+    struct gang_job_spec *job = host_spec("", 5, 5, 0);
+    job->loss = GANG_LOSS_REFILL;
+    gang_job_id id = host_submit(&h, job);
+    host_run(&h, 1);
+    host_report(&h, id, 1, GANG_TASK_FAILED);
+    host_run(&h, 1);
+    ck_assert_uint_eq(host_last(&h, id, "grow")->task_count, 1);
+    int64_t number = host_last(&h, id, "grow")->tasks[0];
+    ck_assert_uint_eq(read_ranks(id), 5);
+    for (int64_t i = 0; i < 5; i++) {
+        ck_assert_int_eq(rank[i].rank, i);
+        ck_assert(i == 0 || rank[i].task > rank[i - 1].task);
+        if (number == 1) /* and no other rank changes */
+            ck_assert_int_eq(rank[i].task, i);
+    }
+}
+END_TEST
+
 START_TEST(another_value_is_refused)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -350,6 +382,7 @@ int main(void)
     tcase_add_test(tests, a_refused_start_is_undone_with_all_tasks);
     tcase_add_test(tests, it_starts_with_all_tasks_after_a_restart_too);
     tcase_add_test(tests, a_copy_and_a_cut_run_start_it_too);
+    tcase_add_test(tests, a_refilled_task_with_the_number_of_the_lost_one_takes_its_rank);
     tcase_add_test(tests, another_value_is_refused);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
