@@ -471,7 +471,8 @@ START_TEST(a_group_that_needs_not_start)
     const struct part *p = explain(&spec, GANG_OK);
     IS_COUNT(&p[1], 0, 0, 0, 1, 1);
     EXPECT_PART(p[1], GANG_OK);
-    ck_assert_str_eq(p[1].text, "group \"tasks\": none of its tasks need start with the others");
+    ck_assert_str_eq(p[1].text,
+                     "group \"groups[1]\": none of its tasks need start with the others");
 }
 END_TEST
 
@@ -685,7 +686,7 @@ START_TEST(no_rack_for_all_groups)
     IS_LACK(&p[2], 1, GANG_CONSTRAINT_KIND, GANG_KIND_CPU, 3000);
     ck_assert_str_eq(p[2].text,
                      "no rack could ever hold 4 tasks: the best, b1/r2, could hold 3; for "
-                     "group \"tasks\" cpu is short");
+                     "group \"groups[1]\" cpu is short");
 }
 END_TEST
 
@@ -720,7 +721,7 @@ START_TEST(the_set_that_fails_is_named)
     ck_assert_str_eq(p[5].text, p[4].text);
     ck_assert_str_eq(p[4].text,
                      "set \"inner\": no rack could ever hold 4 tasks: the best, b1/r2, could "
-                     "hold 2; for group \"tasks\" cpu is short");
+                     "hold 2; for group \"groups[2]\" cpu is short");
 }
 END_TEST
 
@@ -782,7 +783,7 @@ START_TEST(growth_is_explained)
     const struct part *p = explain_growth(id, 0, GANG_OK);
     IS_COUNT(&p[0], 1, 1, 1, 3, 3);
     IS_DOMAIN(&p[0], "rack", "block=b1/rack=r1", 1, 1);
-    ck_assert_str_eq(p[0].text, "group \"tasks\": 1 of 1 more task fit now");
+    ck_assert_str_eq(p[0].text, "group \"groups[0]\": 1 of 1 more task fit now");
     MUST(gang_alloc_grow(s.w, id, 0, 8, NULL, NULL));
     p = explain_growth(id, -1, GANG_ENEVER);
     ck_assert_uint_eq(parts, 1); /* the other group has all it can use */
@@ -791,7 +792,7 @@ START_TEST(growth_is_explained)
     IS_LACK(&p[0], 0, GANG_CONSTRAINT_KIND, GANG_KIND_GPU, 1000);
     ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_SAME);
     ck_assert_str_eq(p[0].text,
-                     "group \"tasks\": rack b1/r1, where it runs, could never hold 1 more "
+                     "group \"groups[0]\": rack b1/r1, where it runs, could never hold 1 more "
                      "task; gpu is short");
     ck_assert_int_eq(gang_alloc_explain(s.w, id, 1, keep, NULL), GANG_ERANGE);
     ck_assert_int_eq(gang_alloc_explain(s.w, id, 2, keep, NULL), GANG_EINVAL);

@@ -250,7 +250,8 @@ static void same_task(json_t *o, const struct gang_task *t)
     ck_assert(!json_object_get(o, "cpuset") == !t->core_count);
     ck_assert(json_is_integer(json_object_get(o, "task")));
     ck_assert_int_eq(json_integer_value(json_object_get(o, "task")), t->task);
-    ck_assert_str_eq(json_string_value(json_object_get(o, "group")), t->group ? "tasks" : "big");
+    ck_assert_str_eq(json_string_value(json_object_get(o, "group")),
+                     t->group ? "groups[1]" : "big");
     ck_assert_str_eq(json_string_value(json_object_get(o, "node")), node_name(t->node));
     ck_assert_int_eq(json_integer_value(json_object_get(o, "cpu_milli")), t->cpu_milli);
     ck_assert_int_eq(json_integer_value(json_object_get(o, "memory_bytes")), t->memory_bytes);

@@ -3,6 +3,7 @@
  * struct block. */
 #include "place/request/compile.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -266,6 +267,18 @@ static gang_result compile_where(const struct gang__request_job *j, struct gang_
     return r;
 }
 
+/* One that has none gets one: where it stands, unless it is the only one. */
+static const char *take_name(const struct gang__request_job *j, struct gang__compile_block *b,
+                             const char *name, size_t index)
+{
+    char text[64];
+    if (name || j->spec->group_count == 1)
+        return take_text(b, name ? name : "tasks");
+    snprintf(text, sizeof(text), "%s[%zu]", j->list, index);
+    name = take_text(b, text);
+    return name == text ? NULL : name; /* NULL: the first pass, which measures */
+}
+
 static gang_result compile_group(const struct gang__request_job *j, struct gang__compile_block *b,
                                  const struct gang_group_spec *s, struct gang__group *g)
 {
@@ -282,7 +295,6 @@ static gang_result compile_group(const struct gang__request_job *j, struct gang_
         r = compile_where(j, b, s, g);
     if (r != GANG_OK)
         return r;
-    g->name = take_text(b, s->name ? s->name : "tasks");
     g->count = s->count;
     g->min = s->min;
     g->cpu = (uint64_t)s->cpu_milli;
@@ -359,6 +371,9 @@ gang_result gang__compile(const struct gang__request_job *j, struct gang__compil
             gang__request_error(j, r, "size", "struct gang_group_spec is not set up");
         else
             r = compile_group(j, b, &in, request->group ? &request->group[i] : &scratch);
+        if (r == GANG_OK)
+            *(request->group ? &request->group[i].name : &scratch.name) =
+                take_name(j, b, in.name, i);
         if (r != GANG_OK)
             gang__error_at(j->error, r, "%s[%zu]", j->list, i);
     }

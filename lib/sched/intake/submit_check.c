@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks that need no queue: numbers, groups, and the gangs into which the groups of a job fall. */
+#include <stdio.h>
 #include <string.h>
 
 #include "sched/intake/submit_in.h"
@@ -207,17 +208,24 @@ gang_result gang__submit_check_gangs(const struct gang_job_spec *j, uint32_t gan
     return GANG_OK;
 }
 
-/* The request of one gang, in `groups`. */
+/* The request of one gang, in `groups`. A group without a name gets its place in the job as its
+ * name, behind the array: its place in the gang would mislead. */
 void gang__submit_gang_request(const struct gang_job_spec *j, const uint32_t *gang_of,
                                uint32_t which, struct gang_group_spec *groups,
                                struct gang_request_spec *q)
 {
     size_t count = 0;
     int64_t sum = 0;
+    char *names = (char *)(groups + j->request.group_count);
     *q = j->request;
     for (size_t group = 0; group < j->request.group_count; group++)
         if (gang_of[group] == which) {
             groups[count] = *gang__submit_group(&j->request, group);
+            char *name = names + group * GANG__GROUP_NAME;
+            if (!groups[count].name) {
+                snprintf(name, GANG__GROUP_NAME, "groups[%zu]", group);
+                groups[count].name = name;
+            }
             sum += groups[count++].min;
         }
     q->groups = groups;

@@ -46,6 +46,8 @@ struct gang_group_spec gang__submit_whole_group(const struct gang_request_spec *
 gang_result gang__submit_check_gangs(const struct gang_job_spec *j, uint32_t gang_count,
                                      struct gang_error *error);
 
+enum { GANG__GROUP_NAME = 32 }; /* bytes for the name of a group, behind `groups` */
+
 /* The request of one gang, in `groups`. */
 void gang__submit_gang_request(const struct gang_job_spec *j, const uint32_t *gang_of,
                                uint32_t which, struct gang_group_spec *groups,

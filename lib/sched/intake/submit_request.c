@@ -247,8 +247,8 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
     const struct gang_job_spec *j = m->spec;
     gang_result r = GANG_OK;
     struct gang_group_spec *groups = NULL;
-    if (m->gang_count > 1 &&
-        !(groups = gang__zalloc(&m->s->mem, j->request.group_count, sizeof(*groups))))
+    if (m->gang_count > 1 && !(groups = gang__zalloc(&m->s->mem, j->request.group_count,
+                                                     sizeof(*groups) + GANG__GROUP_NAME)))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     for (uint32_t p = 0; p < m->gang_count && r == GANG_OK; p++) {
         struct gang_request_spec spec = j->request;
