@@ -767,11 +767,12 @@ GANG_API gang_result gang_report_end(gang_sched *sched, gang_job_id job, int32_t
 
 /**
  * Nodes: one function for each intention. They are reports: they take effect in the next run, those
- * of one thread in their order. So do not mix them with gang_node_set_state(), which takes effect
- * at once: a report that the node is lost takes it down in the next run, even if the host has set
- * it up meanwhile. An unknown node gets a line of op log.
- *   lost: the node is down (GANG_NODE_DOWN), and its tasks are GANG_TASK_FAILED: gang_job_spec.loss
- *   and the roles of their groups say what becomes of the job. (Slurm: DOWN)
+ * of one thread in their order. gang_node_set_state() takes effect at once: if the host calls it
+ * after a report and before that run, the node stays in the state that it set; the rest of the
+ * report takes effect all the same. An unknown node gets a line of op log.
+ *   lost: the node is down (GANG_NODE_DOWN), and its tasks are lost: op lost asks whether they may
+ *   still run, and gang_job_spec.loss and the roles of their groups say what becomes of the job.
+ *   (Slurm: DOWN)
  *   up: it takes tasks (GANG_NODE_UP); a drain ends, what was not asked to stop yet runs on
  *   draining: it takes no more tasks (GANG_NODE_DRAINING), and is empty by deadline_ns, on the
  *   clock of gang_sched_run(). Each gang that still has tasks there when its grace period just fits

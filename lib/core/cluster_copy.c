@@ -91,10 +91,14 @@ static gang_result copy_nodes(gang_cluster *from, gang_worker *w, struct gang_er
     gang__structure_lock(from);
     r = gang__slots_copy(to, end, from->nodes.free_slots, from->nodes.free_slot_count);
     gang__structure_unlock(from);
-    for (uint32_t slot = 1; slot < end && r == GANG_OK; slot++)
-        gang__store(
-            &gang__slot_at(gang__chunk_of(&to->commit, slot), slot)->generation,
-            gang__load(&gang__slot_at(gang__chunk_of(&from->commit, slot), slot)->generation));
+    for (uint32_t slot = 1; slot < end && r == GANG_OK; slot++) {
+        struct gang__chunk *new = gang__chunk_of(&to->commit, slot),
+                           *old = gang__chunk_of(&from->commit, slot);
+        gang__store(&gang__slot_at(new, slot)->generation,
+                    gang__load(&gang__slot_at(old, slot)->generation));
+        gang__store(&new->set_at[slot % GANG__CHUNK], gang__load(&old->set_at[slot % GANG__CHUNK]));
+    }
+    gang__store(&to->nodes.states, gang__load(&from->nodes.states));
     for (uint32_t i = 0; i < gang__domains_end(from) && r == GANG_OK; i++)
         gang__domain_order(to, i, gang__domain_members(gang__domain_by_index(from, i)));
     return r;

@@ -83,6 +83,10 @@ struct gang__chunk {
     _Atomic(gang__a64 *) overflow[GANG__CHUNK];
     _Atomic(struct gang__leaf *) leaf[GANG__GPU_CLASSES]; /* see the head of this file */
     gang__a64
+        /* gang_cluster.nodes.states when the host set the state of a node here last. gang__store
+         * of gang_node_set_state() -> gang__load of gang__node_report_state(), and of a copy. */
+        set_at[GANG__CHUNK];
+    gang__a64
         /* Label of the last change of a description in this chunk, or GANG__PENDING during one.
          * Stored before and after slot.node -> the two loads of a snapshot around its own. */
         described;

@@ -76,6 +76,11 @@ struct gang__node_description {
 void gang__node_describe(gang_cluster *c, const struct gang__node *node,
                          struct gang__node_description *d);
 
+/* A report about a node takes effect: like gang_node_set_state(), unless the host has called that
+ * since gang_cluster.nodes.states was `stamp`. */
+gang_result gang__node_report_state(gang_worker *worker, gang_node_id id, int32_t state,
+                                    uint64_t stamp);
+
 /* The node of a name, or NULL. Under the structure mutex. */
 struct gang__node *gang__node_by_name(gang_cluster *c, const char *name);
 

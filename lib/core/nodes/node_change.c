@@ -197,13 +197,38 @@ static gang_result commit_state(gang_worker *w, uint32_t slot, uint32_t state)
     return GANG_OK;
 }
 
+static gang__a64 *set_at(gang_cluster *c, uint32_t slot)
+{
+    return &gang__chunk_of(&c->commit, slot)->set_at[slot % GANG__CHUNK];
+}
+
+static gang_result set_state(gang_worker *w, gang_node_id id, int32_t state, bool by_host)
+{
+    gang__rcu_enter();
+    struct gang__node *node = gang__node_of(w->cluster, id);
+    gang_result r = node ? commit_state(w, node->slot, gang__state_word(state)) : GANG_ESTALE;
+    if (r == GANG_OK && by_host)
+        gang__store(set_at(w->cluster, node->slot), gang__load(&w->cluster->nodes.states));
+    gang__rcu_leave();
+    return r;
+}
+
 gang_result gang_node_set_state(gang_worker *worker, gang_node_id id, int32_t state)
 {
     if (!worker || state < GANG_NODE_UP || state > GANG_NODE_DOWN)
         return GANG_EINVAL;
+    return set_state(worker, id, state, true);
+}
+
+gang_result gang__node_report_state(gang_worker *worker, gang_node_id id, int32_t state,
+                                    uint64_t stamp)
+{
     gang__rcu_enter();
     struct gang__node *node = gang__node_of(worker->cluster, id);
-    gang_result r = node ? commit_state(worker, node->slot, gang__state_word(state)) : GANG_ESTALE;
+    gang_result r = !node ? GANG_ESTALE
+                    : gang__load(set_at(worker->cluster, node->slot)) > stamp
+                        ? GANG_OK
+                        : set_state(worker, id, state, false);
     gang__rcu_leave();
     return r;
 }

@@ -145,11 +145,11 @@ static bool apply_message(gang_sched *s, const struct gang__command *m)
 {
     enum gang__message_what what = m->head.what;
     if (what == GANG__MESSAGE_NODE_LOST)
-        return gang__nodes_lost(s, (gang_node_id)m->value);
+        return gang__nodes_lost(s, (gang_node_id)m->value, m->stamp);
     if (what == GANG__MESSAGE_NODE_UP)
-        return gang__nodes_up(s, (gang_node_id)m->value);
+        return gang__nodes_up(s, (gang_node_id)m->value, m->stamp);
     if (what == GANG__MESSAGE_NODE_DRAIN)
-        return gang__nodes_drain(s, (gang_node_id)m->value, m->deadline_ns);
+        return gang__nodes_drain(s, (gang_node_id)m->value, m->stamp, m->deadline_ns);
     struct gang__job *job = gang__job_of(s, m->job);
     if (job && job->state != GANG_JOB_ENDED)
         return command(s, job, m);

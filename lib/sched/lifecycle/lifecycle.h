@@ -96,11 +96,11 @@ int64_t gang__timers_next(const gang_sched *s);
 
 /* ---- node_states.c --------------------------------------------------------------------------- */
 
-/* Reports about a node: it is lost, up, or to be empty by a deadline (INT64_MAX: none). False: try
- * again later. */
-bool gang__nodes_lost(gang_sched *s, gang_node_id node);
-bool gang__nodes_up(gang_sched *s, gang_node_id node);
-bool gang__nodes_drain(gang_sched *s, gang_node_id node, int64_t deadline_ns);
+/* Reports about a node: it is lost, up, or to be empty by a deadline (INT64_MAX: none). `stamp`:
+ * what the host set since (gang__node_report_state()) stays. False: try again later. */
+bool gang__nodes_lost(gang_sched *s, gang_node_id node, uint64_t stamp);
+bool gang__nodes_up(gang_sched *s, gang_node_id node, uint64_t stamp);
+bool gang__nodes_drain(gang_sched *s, gang_node_id node, uint64_t stamp, int64_t deadline_ns);
 
 /* Compare the nodes with those that the last look saw. The tasks on nodes that went down or were
  * removed are lost. False: try again later. Two loads if no node changed. */

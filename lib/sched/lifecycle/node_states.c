@@ -109,17 +109,17 @@ static void end_drain(gang_sched *s, gang_node_id node)
 }
 
 /* GANG_ENOMEM: the caller tries again. An unknown node is logged. */
-static gang_result set_state(gang_sched *s, gang_node_id node, int32_t state)
+static gang_result set_state(gang_sched *s, gang_node_id node, int32_t state, uint64_t stamp)
 {
-    gang_result r = gang_node_set_state(s->worker, node, state);
+    gang_result r = gang__node_report_state(s->worker, node, state, stamp);
     if (r != GANG_OK && r != GANG_ENOMEM)
         gang__log_unknown(s, GANG_ID_NONE, "a report about an unknown node is ignored");
     return r;
 }
 
-bool gang__nodes_lost(gang_sched *s, gang_node_id node)
+bool gang__nodes_lost(gang_sched *s, gang_node_id node, uint64_t stamp)
 {
-    gang_result r = set_state(s, node, GANG_NODE_DOWN);
+    gang_result r = set_state(s, node, GANG_NODE_DOWN, stamp);
     if (r != GANG_OK)
         return r != GANG_ENOMEM;
     end_drain(s, node);
@@ -130,20 +130,20 @@ bool gang__nodes_lost(gang_sched *s, gang_node_id node)
     return true;
 }
 
-bool gang__nodes_up(gang_sched *s, gang_node_id node)
+bool gang__nodes_up(gang_sched *s, gang_node_id node, uint64_t stamp)
 {
-    gang_result r = set_state(s, node, GANG_NODE_UP);
+    gang_result r = set_state(s, node, GANG_NODE_UP, stamp);
     if (r == GANG_OK)
         end_drain(s, node);
     return r != GANG_ENOMEM;
 }
 
-bool gang__nodes_drain(gang_sched *s, gang_node_id node, int64_t deadline_ns)
+bool gang__nodes_drain(gang_sched *s, gang_node_id node, uint64_t stamp, int64_t deadline_ns)
 {
     if (!gang__grow(&s->mem, (void **)&s->nodes.drain, &s->nodes.drain_cap,
                     s->nodes.drain_count + 1, sizeof(*s->nodes.drain)))
         return false;
-    gang_result r = set_state(s, node, GANG_NODE_DRAINING);
+    gang_result r = set_state(s, node, GANG_NODE_DRAINING, stamp);
     if (r != GANG_OK)
         return r != GANG_ENOMEM;
     end_drain(s, node);

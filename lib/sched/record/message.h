@@ -36,6 +36,7 @@ struct gang__command {
     gang_job_id job;
     int64_t value; /* NODE_*: the node */
     int64_t deadline_ns;
+    uint64_t stamp; /* NODE_*: of the states of nodes, when it was left */
     gang_alloc_id alloc;
     uint32_t gang; /* index of the gang; ADD_TASKS: of the group in the job */
     size_t count;
