@@ -58,24 +58,24 @@ typedef int32_t gang_result;
  * appended. A refusal is not a failure: GANG_ENOFIT (not now) and GANG_ENEVER (no set of nodes,
  * all up and empty, could hold it) are answers.
  */
-#define GANG_RESULT_LIST(X)                                       \
-    X(GANG_OK, 0, "success")                                      \
-    X(GANG_EINVAL, -1, "invalid argument")                        \
-    X(GANG_ENOMEM, -2, "out of memory")                           \
-    X(GANG_ENOENT, -3, "no such name")                            \
-    X(GANG_EEXIST, -4, "name exists already")                     \
-    X(GANG_ESTALE, -5, "the id refers to something that is gone") \
-    X(GANG_EBUSY, -6, "in use")                                   \
-    X(GANG_ERANGE, -7, "number out of range")                     \
-    X(GANG_ENOFIT, -8, "does not fit now")                        \
-    X(GANG_ENEVER, -9, "could never fit")                         \
-    X(GANG_E2BIG, -10, "struct is newer than this library")       \
-    X(GANG_ELIMIT, -11, "a limit of this library is reached")     \
-    X(GANG_EPARSE, -12, "malformed input")                        \
-    X(GANG_EIO, -13, "input or output failed")                    \
-    X(GANG_ENOTSUP, -14, "not supported")                         \
-    X(GANG_ECYCLE, -15, "a parent relation has a cycle")          \
-    X(GANG_EPERM, -16, "not allowed")                             \
+#define GANG_RESULT_LIST(X)                                          \
+    X(GANG_OK, 0, "success")                                         \
+    X(GANG_EINVAL, -1, "invalid argument")                           \
+    X(GANG_ENOMEM, -2, "out of memory")                              \
+    X(GANG_ENOENT, -3, "no such name")                               \
+    X(GANG_EEXIST, -4, "name exists already")                        \
+    X(GANG_ESTALE, -5, "the id refers to something that is gone")    \
+    X(GANG_EBUSY, -6, "in use")                                      \
+    X(GANG_ERANGE, -7, "number out of range")                        \
+    X(GANG_ENOFIT, -8, "does not fit now")                           \
+    X(GANG_ENEVER, -9, "could never fit")                            \
+    X(GANG_E2BIG, -10, "struct is newer than this library")          \
+    X(GANG_ELIMIT, -11, "a limit is reached, or a buffer too small") \
+    X(GANG_EPARSE, -12, "malformed input")                           \
+    X(GANG_EIO, -13, "input or output failed")                       \
+    X(GANG_ENOTSUP, -14, "not supported")                            \
+    X(GANG_ECYCLE, -15, "a parent relation has a cycle")             \
+    X(GANG_EPERM, -16, "not allowed")                                \
     X(GANG_ECLOSED, -17, "the queue takes no jobs")
 
 enum {

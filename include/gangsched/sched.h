@@ -200,7 +200,9 @@ enum {
     GANG_LOG_IGNORED = 3,
     GANG_LOG_PLACES_LOST = 4, /**< a job cannot run where it was to start or resume */
     GANG_LOG_STARVED = 5,     /**< no job bypasses this one from now on */
-    GANG_LOG_OBSERVED = 6     /**< observe_only: tasks would be preempted for this job */
+    GANG_LOG_OBSERVED = 6,    /**< observe_only: tasks would be preempted for this job */
+    /** tasks that stop no more are reported stopped: the kill came first, say */
+    GANG_LOG_LATE = 7
 };
 
 /** A message for operators. Valid during the call. */
@@ -730,6 +732,21 @@ GANG_API gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang
 /** The allocation of one gang of a job (gang_event.gang); GANG_ID_NONE: it holds nothing, or
  *  there is no such gang. Owner. */
 GANG_API gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t gang);
+
+/**
+ * The groups of a job that are in one of its gangs (gang_event.gang), as their indexes in
+ * gang_request_spec.groups, ascending. Group i of an allocation of that gang is the i-th of them.
+ * @param groups receives the indexes; may be NULL if group_size is 0
+ * @param group_size how many fit into `groups`
+ * @param needed receives how many there are; may be NULL
+ * @return GANG_OK; GANG_ELIMIT: `groups` is too small, *needed suffice, nothing is written;
+ *   GANG_EINVAL; GANG_ESTALE (as gang_job_get()); GANG_ENOENT: no such gang. *needed is 0 on any
+ *   error but GANG_ELIMIT.
+ * Owner. O(groups of the gang).
+ */
+GANG_API gang_result gang_job_gang_groups(gang_sched *sched, gang_job_id id, int32_t gang,
+                                          int32_t *groups, size_t group_size, size_t *needed)
+    GANG_MUST_CHECK;
 
 /** The next job after `id`, in the order of ids; GANG_ID_NONE first and after the last. Owner.
  *  O(log jobs). */

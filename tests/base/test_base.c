@@ -38,7 +38,7 @@ static const struct known known[] = {
     {-8, "GANG_ENOFIT", "does not fit now"},
     {-9, "GANG_ENEVER", "could never fit"},
     {-10, "GANG_E2BIG", "struct is newer than this library"},
-    {-11, "GANG_ELIMIT", "a limit of this library is reached"},
+    {-11, "GANG_ELIMIT", "a limit is reached, or a buffer too small"},
     {-12, "GANG_EPARSE", "malformed input"},
     {-13, "GANG_EIO", "input or output failed"},
     {-14, "GANG_ENOTSUP", "not supported"},

@@ -153,8 +153,10 @@ static bool apply_message(gang_sched *s, const struct gang__command *m)
     struct gang__job *job = gang__job_of(s, m->job);
     if (job && job->state != GANG_JOB_ENDED)
         return command(s, job, m);
+    /* A host may report that a task stopped when its kill was over already. */
+    bool late = what == GANG__MESSAGE_TASKS && m->head.how == GANG_TASK_STOPPED;
     if (what == GANG__MESSAGE_TASKS || what == GANG__MESSAGE_END)
-        gang__log_unknown(s, m->job,
+        gang__log_unknown(s, late ? GANG_LOG_LATE : GANG_LOG_IGNORED, m->job,
                           "a report about job %llu is ignored: it has ended, or does not exist",
                           (unsigned long long)m->job);
     return true;

@@ -21,7 +21,7 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.queue = job->leaf->q->id;
     out.cookie = job->cookie;
     out.alloc = gang__gang_holds(&job->gang[0]);
-    out.state = job->state;
+    out.state = gang__job_state_now(job); /* as in the events of the run that is under way */
     out.end = job->end;
     out.held = job->held;
     out.preemptible = job->preemptible;
@@ -65,6 +65,29 @@ gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t gang)
     const struct gang__job *job = sched ? gang__job_of(sched, id) : NULL;
     return job && gang >= 0 && (uint32_t)gang < job->gang_count ? gang__gang_holds(&job->gang[gang])
                                                                 : GANG_ID_NONE;
+}
+
+gang_result gang_job_gang_groups(gang_sched *sched, gang_job_id id, int32_t gang, int32_t *groups,
+                                 size_t group_size, size_t *needed)
+{
+    if (needed)
+        *needed = 0;
+    if (!sched || (group_size && !groups))
+        return GANG_EINVAL;
+    const struct gang__job *job = gang__job_of(sched, id);
+    if (!job)
+        return GANG_ESTALE;
+    if (gang < 0 || (uint32_t)gang >= job->gang_count)
+        return GANG_ENOENT;
+    const struct gang__gang *g = &job->gang[gang];
+    uint32_t count = gang__gang_request(g)->group_count;
+    if (needed)
+        *needed = count;
+    if (count > group_size)
+        return GANG_ELIMIT;
+    for (uint32_t group = 0; group < count; group++)
+        groups[group] = gang__group_in_job(g, group);
+    return GANG_OK;
 }
 
 static int before_id(const struct gang__set_link *n, const void *key)

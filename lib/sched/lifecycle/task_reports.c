@@ -96,8 +96,8 @@ static bool apply(gang_sched *s, struct gang__report *r, const int64_t *tasks, s
         return report_alive(s, r, tasks, count);
     if (what == GANG_TASK_STOPPED) {
         if (!gang__slice_report(s, r->gang, tasks, count) && !r->gang->stop.first)
-            gang__log_job(s, GANG_LOG_IGNORED, r->job,
-                          "job %llu: tasks were reported stopped that were not asked to stop",
+            gang__log_job(s, GANG_LOG_LATE, r->job,
+                          "job %llu: tasks were reported stopped that do not stop any more",
                           (unsigned long long)r->job->id);
         gang__stop_tasks_gone(s, r->gang, tasks, count);
         return true;
@@ -117,7 +117,7 @@ bool gang__reports_tasks(gang_sched *s, struct gang__job *job,
     r.job = job;
     r.gang = gang__report_gang(job, report->gang, report->alloc);
     if (!r.gang) {
-        gang__log_job(s, GANG_LOG_IGNORED, job,
+        gang__log_job(s, report->what != GANG_TASK_STOPPED ? GANG_LOG_IGNORED : GANG_LOG_LATE, job,
                       "job %llu: a report about tasks of an allocation that it does not hold",
                       (unsigned long long)job->id);
         return true;

@@ -21,10 +21,12 @@ static void write_log(gang_sched *s, struct gang_log_entry *entry, const char *f
         (void)s->ops.log(entry->level, text, s->user);
 }
 
-/* What the scheduler did by itself is information; the rest are errors of the host. */
+/* What the scheduler did by itself is information, and what a host cannot know when it reports; the
+ * rest are errors of the host. */
 static int32_t level_of(int32_t code)
 {
-    return code == GANG_LOG_STARVED || code == GANG_LOG_OBSERVED || code == GANG_LOG_PLACES_LOST;
+    return code == GANG_LOG_STARVED || code == GANG_LOG_OBSERVED || code == GANG_LOG_PLACES_LOST ||
+           code == GANG_LOG_LATE;
 }
 
 static struct gang_log_entry entry_of(int32_t code, const struct gang__job *job)
@@ -48,11 +50,12 @@ void gang__log(gang_sched *s, int32_t level, const char *fmt, ...)
     va_end(args);
 }
 
-void gang__log_unknown(gang_sched *s, gang_job_id id, const char *fmt, ...)
+void gang__log_unknown(gang_sched *s, int32_t code, gang_job_id id, const char *fmt, ...)
 {
     struct gang_log_entry entry = GANG_LOG_ENTRY_INIT;
     va_list args;
-    entry.code = GANG_LOG_IGNORED;
+    entry.code = code;
+    entry.level = level_of(code);
     entry.job = id;
     va_start(args, fmt);
     write_log(s, &entry, fmt, args);

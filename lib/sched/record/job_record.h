@@ -14,7 +14,8 @@ void gang__log(gang_sched *s, int32_t level, const char *fmt, ...) GANG__PRINTF(
 /* The same about a job (GANG_LOG_*, which says the level), or about an id that no job has. */
 void gang__log_job(gang_sched *s, int32_t code, const struct gang__job *job, const char *fmt, ...)
     GANG__PRINTF(4, 5);
-void gang__log_unknown(gang_sched *s, gang_job_id id, const char *fmt, ...) GANG__PRINTF(3, 4);
+void gang__log_unknown(gang_sched *s, int32_t code, gang_job_id id, const char *fmt, ...)
+    GANG__PRINTF(4, 5);
 
 /* The members that every event about a gang has. */
 struct gang_event gang__event_of(const gang_sched *s, const struct gang__gang *g, int32_t reason,
