@@ -127,7 +127,8 @@ struct gang_job_spec {
      *  doubles each time. 0: no bound. See also `announced`. */
     int64_t start_within_ns;
     int64_t back_off_ns;
-    /** A started task is lost if no heartbeat comes for so long; 0: no heartbeats. */
+    /** A started task is lost if no heartbeat comes for so long (gang_host_ops.lost); 0: no
+     *  heartbeats. */
     int64_t heartbeat_ns;
     size_t after_size;                  /**< sizeof(struct gang_job_after) */
     const struct gang_job_after *after; /**< jobs; all must hold */

@@ -556,6 +556,9 @@ struct gang_queue_spec {
     size_t partition_count;    /**< at most GANG_MAX_JOB_PARTITIONS; 0: none */
     int32_t partition_borrow;  /**< GANG_PARTITION_BORROW_*; leaves */
     int32_t partition_preempt; /**< GANG_PARTITION_PREEMPT_*; leaves */
+    /** How long lost tasks that may still run keep their places (gang_host_ops.lost); -1: until the
+     *  host reports that they are over. 0: as the parent, at the top gang_sched_opts.fence_ns. */
+    int64_t fence_ns;
 };
 
 /** gang_queue_spec.max_blocked_ns at the top: one hour. The first job of a leaf that does not fit
@@ -568,7 +571,7 @@ struct gang_queue_spec {
             NULL, 0, 1.0, NULL, NULL, 0, 100, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   \
             0, NULL, 0, NULL, NULL, -1, -1, -1, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
             0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, sizeof(struct gang_budget),   \
-            NULL, 0, NULL, 0, 0, 0                                                                 \
+            NULL, 0, NULL, 0, 0, 0, 0                                                              \
     }
 
 /** What a user may want to do in a queue. */

@@ -63,8 +63,9 @@ typedef struct gang_sched gang_sched;
 enum {
     GANG_JOB_PENDING = 0, /**< waits for capacity, or for what it depends on */
     GANG_JOB_RUNNING = 1, /**< has an allocation */
-    /** It was asked to stop and still holds its allocation. Or it has stopped and starts again
-     *  on other nodes as soon as all gangs of the same plan have stopped (GANG_REASON_MOVE). */
+    /** It was asked to stop and still holds its allocation; or lost tasks of it may still run
+     *  (gang_host_ops.lost). Or it has stopped and starts again on other nodes as soon as all
+     *  gangs of the same plan have stopped (GANG_REASON_MOVE). */
     GANG_JOB_STOPPING = 2,
     /** Preempted: holds nothing and resumes on its old nodes and devices. Time slicing: waits
      *  for its first or next time slice, and holds the resources that are not shared in time
@@ -152,12 +153,14 @@ struct gang_event {
     int32_t state;  /**< GANG_JOB_*, after the event */
     int32_t end;    /**< GANG_END_* */
     int32_t reason; /**< GANG_REASON_* */
-    /** Ops grow and shrink, and op kill after op shrink: the numbers of the tasks
+    /** Ops grow, shrink and lost, and op kill after op shrink: the numbers of the tasks
      *  (gang_task.task), ascending. Of shrink and kill those that have not stopped yet. Other
      *  ops: NULL. */
     const int64_t *tasks;
     size_t task_count;
-    int64_t deadline_ns;   /**< ops preempt, shrink, suspend: when op kill follows; otherwise 0 */
+    /** ops preempt, shrink, suspend: when op kill follows; op lost: when the fence ends; otherwise
+     *  0 */
+    int64_t deadline_ns;
     gang_job_id preemptor; /**< the job for which this one is preempted; GANG_ID_NONE: none */
     int64_t now_ns;        /**< of the run */
     const char *text;      /**< one English line, never NULL */
@@ -305,12 +308,31 @@ struct gang_host_ops {
     /** Like log, with what the message is about. It is called instead of log. NULL: log is. The
      *  result is ignored. */
     int32_t (*log_entry)(const struct gang_log_entry *entry, void *user);
+    /** Tasks are out of reach, and may still run: their heartbeats stopped, or their node went down
+     *  (GANG_REASON_LOSS). `alloc` and `tasks` name them, those that were asked to stop included;
+     *  `deadline_ns` is when their fence ends (INT64_MAX: not by itself). Make sure that they do
+     *  not run, or say that they may. gang_job_spec.loss decides what becomes of the job in both
+     *  cases.
+     *   - 0, GANG_ENOENT: none of them runs. Their places are released at once.
+     *   - GANG_EBUSY, any other value, or NULL: they may still run, and are *fenced*: each keeps
+     *     its place until the host reports that it is over (GANG_TASK_STOPPED, _FAILED,
+     *     _SUCCEEDED; a report about all tasks of the gang covers them, too), or until `fence_ns`
+     *     has passed (gang_queue_spec, gang_sched_opts) since the loss, or since its last
+     *     heartbeat after that. Nothing else is placed there, and no task runs twice:
+     *     GANG_LOSS_REFILL places it again when its fence has ended. The other tasks of the gang
+     *     run on. If the gang stops (GANG_LOSS_RESTART, _FAIL, preemption), the job is
+     *     GANG_JOB_STOPPING until the fence has ended, and then ends or waits again. Limits of
+     *     queues and users count the places as used; bounds of fixed work and budgets do not.
+     *  Called once for each loss. For a task that was asked to stop, an answer other than 0 and
+     *  GANG_ENOENT changes nothing: op kill follows at its deadline. Tasks of a node that was
+     *  removed are released whatever the answer: their places went with it. */
+    int32_t (*lost)(const struct gang_event *event, void *user);
 };
 
 #define GANG_HOST_OPS_INIT                                                                        \
     {                                                                                             \
         sizeof(struct gang_host_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL, NULL, NULL                                                          \
+            NULL, NULL, NULL, NULL, NULL, NULL                                                    \
     }
 
 /* ---- the scheduler ------------------------------------------------------------------------- */
@@ -361,12 +383,16 @@ struct gang_sched_opts {
      *  kill returns; -1: until the report. No start is planned on capacity that waits for a
      *  report without a bound. */
     int64_t kill_wait_ns;
+    /** How long lost tasks that may still run keep their places (op lost) unless the host reports
+     *  that they are over. 0: 5 min; -1: until the report. gang_queue_spec.fence_ns replaces it.
+     *  (Kubernetes: the volumes of an unreachable node are detached by force after 6 min.) */
+    int64_t fence_ns;
 };
 
 #define GANG_SCHED_OPTS_INIT                                                                       \
     {                                                                                              \
         sizeof(struct gang_sched_opts), NULL, NULL, NULL, 0, sizeof(struct gang_queue_rule), NULL, \
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                               \
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                            \
     }
 
 /**
@@ -757,8 +783,9 @@ enum {
     GANG_TASK_STARTED = 0,   /**< it runs; its heartbeats are due from now on */
     GANG_TASK_HEARTBEAT = 1, /**< heartbeat */
     GANG_TASK_SUCCEEDED = 2, /**< it ended well; its resources are released at once */
-    GANG_TASK_FAILED = 3,    /**< it ended badly, or was lost */
-    GANG_TASK_STOPPED = 4,   /**< it stopped, as ops shrink, preempt or suspend asked */
+    GANG_TASK_FAILED = 3,    /**< it ended badly, or was lost: it does not run */
+    /** it stopped, as ops shrink, preempt or suspend asked; or it was lost, and does not run */
+    GANG_TASK_STOPPED = 4,
     /** An elastic task that is not needed: released at once, if above the minimum. For all tasks
      *  (NULL): the gang also gets no more tasks, until its target is set again. */
     GANG_TASK_IDLE = 5

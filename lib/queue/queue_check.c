@@ -254,6 +254,7 @@ static gang_result numbers_check(const struct gang_queue_spec *s, struct gang_er
         {"grace_ns", s->grace_ns, -1, INT64_MAX},
         {"min_runtime_ns", s->min_runtime_ns, -1, INT64_MAX},
         {"stale_ns", s->stale_ns, -1, INT64_MAX},
+        {"fence_ns", s->fence_ns, -1, INT64_MAX},
         {"max_children", s->max_children, 0, INT64_MAX},
         {"child_idle_ns", s->child_idle_ns, 0, INT64_MAX},
         {"plan_depth", s->plan_depth, 0, INT64_MAX},

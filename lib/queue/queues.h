@@ -116,8 +116,9 @@ struct gang__queue {
     const struct gang_user_weight *users;                /* sorted by name */
     size_t user_count;
     int64_t grace_ns, min_runtime_ns, stale_ns; /* inherited: never -1 */
-    int64_t max_age_ns, priority_period_ns;     /* of multifactor priority, in force */
-    const struct gang_queue_spec *spec; /* a deep copy of what was given, own text in names */
+    int64_t fence_ns; /* inherited; 0: the scheduler's; -1: until the host reports */
+    int64_t max_age_ns, priority_period_ns; /* of multifactor priority, in force */
+    const struct gang_queue_spec *spec;     /* a deep copy of what was given, own text in names */
 };
 
 struct gang__queues {

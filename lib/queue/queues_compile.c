@@ -222,6 +222,7 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
     q->grace_ns = time_of(s->grace_ns, -1, from->grace_ns);
     q->min_runtime_ns = time_of(s->min_runtime_ns, -1, from->min_runtime_ns);
     q->stale_ns = time_of(s->stale_ns, -1, from->stale_ns);
+    q->fence_ns = time_of(s->fence_ns, 0, from->fence_ns);
     q->max_time_limit_ns = time_of(s->max_time_limit_ns, 0, from->max_time_limit_ns);
     q->default_time_limit_ns = time_of(s->default_time_limit_ns, 0, from->default_time_limit_ns);
     /* One that is inherited may be above a bound that is not, or the other way round. */

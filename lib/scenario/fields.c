@@ -111,6 +111,7 @@ static const struct gang__field queue_list[] = {
     SECONDS("grace_s", QUEUE(grace_ns), -1),
     SECONDS("min_runtime_s", QUEUE(min_runtime_ns), -1),
     SECONDS("stale_s", QUEUE(stale_ns), -1),
+    {"fence_s", GANG__FIELD_SECONDS, QUEUE(fence_ns), NULL, -1, INT64_MAX / 2, 0},
     COUNT("max_children", QUEUE(max_children)),
     SECONDS("child_idle_s", QUEUE(child_idle_ns), 0),
     WORD("policy", QUEUE(policy), gang__place_policy_words)};

@@ -240,6 +240,13 @@ static int32_t on_reservation(const struct gang_reservation_event *e, void *user
     return 0;
 }
 
+/* A simulated node that goes down takes its tasks with it. */
+static int32_t on_lost(const struct gang_event *e, void *user)
+{
+    (void)e, (void)user;
+    return 0;
+}
+
 struct gang_host_ops gang__sim_host_ops(const gang_sim *sim)
 {
     return (struct gang_host_ops){.size = sizeof(struct gang_host_ops),
@@ -252,5 +259,6 @@ struct gang_host_ops gang__sim_host_ops(const gang_sim *sim)
                                   .state = on_state,
                                   .predict = on_predict,
                                   .overrun = on_overrun,
+                                  .lost = on_lost,
                                   .reservation = sim->ops.event ? on_reservation : NULL};
 }

@@ -135,6 +135,7 @@ START_TEST(a_number_out_of_range_is_refused)
     NEGATIVE(user_limit_percent);
     NEGATIVE(user_limit_factor_milli);
     NEGATIVE(grace_ns);
+    NEGATIVE(fence_ns);
     NEGATIVE(min_runtime_ns);
     NEGATIVE(stale_ns);
     NEGATIVE(max_children);

@@ -113,7 +113,7 @@ static const char scheduling[] =
     "\"max_running_per_user\":7,\"default_time_limit_s\":0.1,\"max_time_limit_s\":86400,"
     "\"user_limit_percent\":25,\"user_limit_factor\":1.5,\"users\":{\"ann\":0.5,\"bob\":3},"
     "\"submit_acl\":\"ann,bob staff\",\"admin_acl\":\" \",\"grace_s\":30,"
-    "\"min_runtime_s\":0,\"stale_s\":1.000000001,\"child\":{\"limit\":{\"gpu\":1},"
+    "\"min_runtime_s\":0,\"stale_s\":1.000000001,\"fence_s\":-1,\"child\":{\"limit\":{\"gpu\":1},"
     "\"priority\":3,\"order\":\"fair\",\"users\":{},\"cells\":[{\"level\":\"rack\","
     "\"count\":2}],\"child\":{\"max_children\":2}},\"max_children\":9,"
     "\"child_idle_s\":3600.5,\"policy\":\"pack\",\"backfill\":\"easy\",\"plan_depth\":4,"

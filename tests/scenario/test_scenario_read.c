@@ -193,6 +193,7 @@ START_TEST(policies_of_queues_are_read)
     ck_assert_int_eq(q->grace_ns, INT64_C(30000000000));
     ck_assert_int_eq(q->min_runtime_ns, 0);
     ck_assert_int_eq(q->stale_ns, 1000000001);
+    ck_assert_int_eq(q->fence_ns, -1);
     ck_assert_int_eq(q->max_children, 9);
     ck_assert_int_eq(q->child_idle_ns, INT64_C(3600500000000));
     ck_assert_int_eq(q->backfill, GANG_BACKFILL_EASY);

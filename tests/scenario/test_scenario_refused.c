@@ -266,6 +266,7 @@ static const struct bad bad_texts[] = {
     {QUEUE("\"grace_s\":-1"), GANG_ERANGE, "queues[0].grace_s"},
     {QUEUE("\"min_runtime_s\":true"), GANG_EINVAL, "queues[0].min_runtime_s"},
     {QUEUE("\"stale_s\":null"), GANG_EINVAL, "queues[0].stale_s"},
+    {QUEUE("\"fence_s\":-2"), GANG_ERANGE, "queues[0].fence_s"},
     {QUEUE("\"child\":null"), GANG_EINVAL, "queues[0].child"},
     {QUEUE("\"child\":{\"name\":\"c\"}"), GANG_EINVAL, "queues[0].child.name"},
     {QUEUE("\"child\":{\"child\":{\"order\":1}}"), GANG_EINVAL, "queues[0].child.child.order"},

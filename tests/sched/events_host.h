@@ -317,6 +317,14 @@ static int32_t on_kill(const struct gang_event *e, void *user)
     return 0;
 }
 
+/* Its tasks go with a node. */
+static int32_t on_lost(const struct gang_event *e, void *user)
+{
+    (void)user;
+    CHECK(in_run && e->task_count > 0, "tasks are lost outside of a run, or none are");
+    return 0;
+}
+
 static int64_t on_predict(const struct gang_event *e, void *user)
 {
     (void)user;

@@ -16,7 +16,7 @@ struct host;
 
 /* The callbacks, in order. */
 struct host_event {
-    char op[8]; /* "start", "grow", "shrink", "preempt", "suspend", "resume", "kill", "state" */
+    char op[8]; /* "start", "grow", "shrink", "preempt", "suspend", "resume", "kill", ... */
     gang_job_id job;
     gang_alloc_id alloc;
     int32_t part, state, end, reason;
@@ -116,6 +116,12 @@ static inline int32_t host_kill(const struct gang_event *e, void *user)
     return host_note(user, "kill", e);
 }
 
+/* The tasks are gone, unless "lost" is refused. */
+static inline int32_t host_lost(const struct gang_event *e, void *user)
+{
+    return host_note(user, "lost", e);
+}
+
 static inline int32_t host_state(const struct gang_event *e, void *user)
 {
     host_note(user, "state", e);
@@ -157,6 +163,7 @@ static inline struct gang_host_ops host_table(void)
     ops.suspend = host_suspend;
     ops.resume = host_resume;
     ops.kill = host_kill;
+    ops.lost = host_lost;
     ops.state = host_state;
     ops.log = host_log;
     ops.reservation = host_reservation;

@@ -1051,6 +1051,7 @@ static void begin(uint64_t seed)
     ops.suspend = on_suspend;
     ops.resume = on_resume;
     ops.kill = on_kill;
+    ops.lost = on_lost;
     ops.state = on_state;
     if (one_in(2))
         ops.predict = on_predict;

@@ -444,7 +444,7 @@ def test_every_option_of_the_library_is_an_option_in_python(cluster):
         "default_queue", "rules", "rule_count", "rule_size", "excluded_kinds",
         "excluded_kind_count", "half_life_ns",
     }
-    said |= {"stop_again_ns", "kill_wait_ns"}  # simulated tasks stop when they are asked to
+    said |= {"stop_again_ns", "kill_wait_ns", "fence_ns"}  # simulated tasks stop when they are asked to
     said |= {"refused_ns", "preempt_cooldown_ns", *options._SCHED_NUMBERS, *options._SCHED_FLAGS}
     assert {
         name for name in members("gang_sched_opts") - said if not name.startswith("reserved")

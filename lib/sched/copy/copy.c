@@ -72,15 +72,16 @@ static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *
     for (uint32_t i = 0; i < from->gang_count; i++) {
         const struct gang__gang *g = &from->gang[i];
         size_t own = groups_of(from, i);
-        int64_t *counts = gang__block_alloc(b, 4 * own * sizeof(*counts));
+        int64_t *counts = gang__block_alloc(b, 5 * own * sizeof(*counts));
         int32_t *group_of = copy_bytes(b, g->group_of, own * sizeof(*group_of));
         if (!b->base)
             continue;
-        memset(counts, 0, 4 * own * sizeof(*counts));
+        memset(counts, 0, 5 * own * sizeof(*counts));
         job->gang[i].has = memcpy(counts, g->has, own * sizeof(*counts));
         job->gang[i].done = memcpy(counts + own, g->done, own * sizeof(*counts));
         job->gang[i].failed = memcpy(counts + 2 * own, g->failed, own * sizeof(*counts));
         job->gang[i].victim.tentative_tasks = counts + 3 * own;
+        job->gang[i].stop.fenced = memcpy(counts + 4 * own, g->stop.fenced, own * sizeof(*counts));
         job->gang[i].group_of = group_of;
     }
     return (struct gang__job *)(void *)b->base; /* it lies first */
@@ -155,6 +156,7 @@ static void copy_gang_state(struct gang__gang *to, const struct gang__gang *from
     to->preempt.grown_at = from->preempt.grown_at;
     to->preempt.stopped = from->preempt.stopped;
     to->stop.unreleased = from->stop.unreleased;
+    to->stop.fenced_tasks = from->stop.fenced_tasks;
     to->demands = from->demands;
     to->over = from->over;
     to->begun = from->begun;

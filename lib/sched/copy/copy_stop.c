@@ -51,6 +51,7 @@ static void drop_stop(gang_sched *s, struct gang__stop *stop)
 {
     gang__release(&s->mem, stop->own);
     gang__release(&s->mem, stop->to);
+    gang__release(&s->mem, stop->held);
     gang__release(&s->mem, stop);
 }
 
@@ -68,7 +69,11 @@ static struct gang__stop *copy_stop(struct pairs *p, const struct gang__stop *fr
     stop->gang = gang_as(s, from->gang);
     stop->own = gang__zalloc(&s->mem, 2 * cap + 1, sizeof(*stop->own));
     stop->to = from->to ? copy_array(s, from->to, (size_t)from->to_count, sizeof(*stop->to)) : NULL;
-    if (!stop->own || (from->to && !stop->to) || !pair_put(p, from, stop)) {
+    stop->held = from->held ? copy_array(s, from->held, gang__gang_request(from->gang)->group_count,
+                                         sizeof(*stop->held))
+                            : NULL;
+    if (!stop->own || (from->to && !stop->to) || (from->held && !stop->held) ||
+        !pair_put(p, from, stop)) {
         drop_stop(s, stop);
         return NULL;
     }

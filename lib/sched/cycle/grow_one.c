@@ -6,6 +6,7 @@
 #include "sched/backfill/backfill.h"
 #include "sched/cycle/cycle_in.h"
 #include "sched/grant/grant.h"
+#include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
 #include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
@@ -81,7 +82,7 @@ bool gang__grow_one(gang_sched *s, struct gang__gang *g)
     }
     for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++) {
         bool last = false;
-        if (gang__gang_lacks(g, group) == 0)
+        if (gang__lacks_now(g, group) <= 0)
             continue;
         if (grow_group(s, g, group, &last))
             return true;

@@ -57,7 +57,7 @@ static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
         return gang__error(error, r, NULL, "struct gang_sched_opts is not set up");
     if (o.half_life_ns < 0 || o.usage_weight_milli < 0 || o.refused_ns < 0 ||
         o.max_preempted_tasks < 0 || o.max_moves < -1 || o.saturation_milli < 0 ||
-        o.preempt_cooldown_ns < -1 || o.stop_again_ns < 0 || o.kill_wait_ns < -1)
+        o.preempt_cooldown_ns < -1 || o.stop_again_ns < 0 || o.kill_wait_ns < -1 || o.fence_ns < -1)
         return gang__error(error, GANG_ERANGE, NULL, "an option is negative");
     if (o.reserved0)
         return gang__error(error, GANG_EINVAL, "reserved0", "is not 0");
@@ -78,6 +78,7 @@ static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
     s->opts.preempt_cooldown_ns =
         o.preempt_cooldown_ns ? o.preempt_cooldown_ns : INT64_C(600000000000);
     s->opts.stop_again_ns = o.stop_again_ns ? o.stop_again_ns : INT64_C(1000000000);
+    s->opts.fence_ns = o.fence_ns ? o.fence_ns : INT64_C(300000000000);
     return r;
 }
 

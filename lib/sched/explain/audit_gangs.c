@@ -119,6 +119,7 @@ static const char *one_stop_fault(const gang_sched *s, const struct gang__stop *
 static const char *stop_fault(const gang_sched *s, const struct gang__gang *g)
 {
     uint32_t unreleased = 0;
+    int64_t fenced = 0;
     bool moves = false;
     for (const struct gang__stop *stop = g->stop.first; stop; stop = stop->next) {
         const char *fault =
@@ -126,7 +127,10 @@ static const char *stop_fault(const gang_sched *s, const struct gang__gang *g)
         if (fault)
             return fault;
         unreleased++;
+        fenced += stop->fenced ? (int64_t)stop->own_count : 0;
     }
+    if (fenced != g->stop.fenced_tasks)
+        return "its count of fenced tasks is wrong";
     for (const struct gang__handover *handover = s->stop.handovers; handover;
          handover = handover->next)
         for (const struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)

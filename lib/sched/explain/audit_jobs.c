@@ -135,7 +135,7 @@ void gang__audit_add_gang(struct gang__audit *a, const struct gang__gang *g,
         for (uint32_t i = 0; i < g->request_class->group[group].count; i++) {
             const struct gang__take *t =
                 &g->request_class->take[g->request_class->group[group].from + i];
-            sum->used[t->dim] += t->amount * g->has[group];
+            sum->used[t->dim] += t->amount * (g->has[group] + g->stop.fenced[group]);
             sum->fixed[t->dim] += t->amount * kept;
             sum->want[t->dim] += t->amount * lacks;
         }

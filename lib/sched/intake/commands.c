@@ -118,9 +118,13 @@ gang_result gang_report_end(gang_sched *sched, gang_job_id job, int32_t success)
 static gang_result report_node(gang_sched *s, enum gang__message_what what, gang_node_id node,
                                int64_t deadline_ns)
 {
-    const struct gang__command m = {
-        .head.what = what, .value = (int64_t)node, .deadline_ns = deadline_ns};
-    return node == GANG_ID_NONE ? GANG_EINVAL : post(s, &m, NULL, 0);
+    if (!s || node == GANG_ID_NONE)
+        return GANG_EINVAL;
+    const struct gang__command m = {.head.what = what,
+                                    .value = (int64_t)node,
+                                    .deadline_ns = deadline_ns,
+                                    .stamp = gang__load(&s->cluster->nodes.states)};
+    return post(s, &m, NULL, 0);
 }
 
 gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node)

@@ -26,7 +26,7 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
     job->gang = gang__block_alloc(b, m->gang_count * sizeof(struct gang__gang));
     size_t texts = j->prefer_wait_ns > 0 ? 2 * (size_t)m->gang_count : m->gang_count;
     job->request_text = gang__block_alloc(b, texts * sizeof(*job->request_text));
-    int64_t *counts = gang__block_alloc(b, 4 * groups * sizeof(*counts));
+    int64_t *counts = gang__block_alloc(b, 5 * groups * sizeof(*counts));
     int32_t *group_of =
         m->gang_count == 1 ? NULL : gang__block_alloc(b, groups * sizeof(*group_of));
     job->name = gang__block_text(b, j->name ? j->name : "");
@@ -46,7 +46,7 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
     memset(job->gang, 0, m->gang_count * sizeof(*job->gang));
     memset(job->request_text, 0, texts * sizeof(*job->request_text));
     job->later_text = j->prefer_wait_ns > 0 ? job->request_text + m->gang_count : NULL;
-    memset(counts, 0, 4 * groups * sizeof(*counts));
+    memset(counts, 0, 5 * groups * sizeof(*counts));
     job->gang_count = m->gang_count;
     job->group_count = (uint32_t)groups;
     for (uint32_t p = 0; p < m->gang_count; p++) {
@@ -65,7 +65,8 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
         g->done = g->has + n;
         g->failed = g->done + n;
         g->victim.tentative_tasks = g->failed + n;
-        counts += 4 * n;
+        g->stop.fenced = g->victim.tentative_tasks + n;
+        counts += 5 * n;
         g->group_of = group_of;
         group_of = group_of ? group_of + n : NULL;
     }

@@ -93,8 +93,7 @@ static bool holds_nothing(const struct gang__gang *g)
     return g->alloc != GANG_ID_NONE && g->tasks == 0 && !g->stop.first;
 }
 
-/* Gangs that hold nothing and want nothing are over. */
-static void close_gangs(gang_sched *s, struct gang__job *job)
+void gang__gangs_close(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->gang_count; i++) {
         struct gang__gang *g = &job->gang[i];
@@ -132,7 +131,7 @@ void gang__reports_continue(gang_sched *s, struct gang__job *job)
     if (job->state == GANG_JOB_ENDED || job->ending)
         return;
     int32_t result = gang__job_result(job);
-    close_gangs(s, job);
+    gang__gangs_close(s, job);
     if (result != GANG_END_NONE) {
         gang__reports_stop(s, job, GANG_REASON_END, result);
         return;

@@ -81,6 +81,23 @@ static void set_demands(gang_sched *s, struct gang__gang *g, bool demands)
         gang__order_rekey_user(s, g->job->leaf, user);
 }
 
+int64_t gang__lacks_now(const struct gang__gang *g, uint32_t group)
+{
+    bool again = g->job->loss == GANG_LOSS_REFILL && gang__role_of(g, group) == GANG_ROLE_MEMBER;
+    return gang__gang_lacks(g, group) - (again ? g->stop.fenced[group] : 0);
+}
+
+/* Does the gang lack tasks that may be placed now? */
+static bool lacks_any(const struct gang__gang *g)
+{
+    if (g->stop.fenced_tasks == 0)
+        return gang__gang_lacks_all(g) > 0;
+    for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++)
+        if (gang__lacks_now(g, group) > 0)
+            return true;
+    return false;
+}
+
 /* Is the gang to wait in an order, to start or to grow? */
 static bool waits(gang_sched *s, struct gang__gang *g, int *may)
 {
@@ -90,7 +107,7 @@ static bool waits(gang_sched *s, struct gang__gang *g, int *may)
     if (g->over || g->stop.handover || g->stop.moving || job->ending)
         return false;
     if (g->alloc != GANG_ID_NONE) /* the gang grows, unless it is stopping */
-        return may_start(s, job, &why) && gang__gang_lacks_all(g) > 0 &&
+        return may_start(s, job, &why) && lacks_any(g) &&
                (job->state == GANG_JOB_RUNNING || g->untold.start);
     if (g->stop.first) /* still stopping: cannot run twice */
         return false;
@@ -334,6 +351,8 @@ static void continue_job(gang_sched *s, struct gang__job *job)
         gang__job_state(s, job, job->stop_reason, "stopping");
         return;
     }
+    if (!job->ending) /* a fence may have held the last that a gang had */
+        gang__gangs_close(s, job);
     if (job->ending || is_idle(job)) {
         all_stopped(s, job);
         return;

@@ -49,6 +49,10 @@ void gang__partition_keep(gang_sched *s, struct gang__gang *g);
 uint32_t gang__partition_of_places(gang_sched *s, const struct gang__gang *g,
                                    const struct gang_placement *places, size_t count);
 
+/* Tasks of a group that the gang lacks, and that may be placed now: one that was lost and is to
+ * come back (GANG_LOSS_REFILL) is not placed again while it may still run. */
+int64_t gang__lacks_now(const struct gang__gang *g, uint32_t group);
+
 /* Is the gang to wait in an order, to start or to grow? */
 bool gang__job_may_wait(gang_sched *s, struct gang__gang *g);
 void gang__jobs_forget(gang_sched *s); /* frees jobs that ended in this run */

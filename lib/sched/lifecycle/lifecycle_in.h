@@ -52,6 +52,7 @@ struct gang__report {
     struct gang__gang *gang;
     struct gang__found running;
     struct gang__found stopping; /* they were asked to stop, and have not stopped yet */
+    struct gang__found fenced;   /* they were lost before, and may still run */
 };
 
 /* The gang that a report is about. NULL: it holds nothing, or another allocation by now. */
@@ -118,6 +119,9 @@ int32_t gang__role_of(const struct gang__gang *g, uint32_t group);
  * ended the job before this is called. */
 int32_t gang__job_result(const struct gang__job *job);
 
+/* Gangs of the job that hold nothing and want nothing are over. */
+void gang__gangs_close(gang_sched *s, struct gang__job *job);
+
 /* Tasks ended: end the job if it is over; otherwise the rest runs on. */
 void gang__reports_continue(gang_sched *s, struct gang__job *job);
 
@@ -134,8 +138,12 @@ void gang__keep_spare(struct gang__gang *g, struct gang__found *f);
 
 /* ---- task_loss.c ----------------------------------------------------------------------------- */
 
-/* Tasks failed, or were lost with their node. False: try again later. */
+/* Tasks failed: they are over. False: try again later. */
 bool gang__reports_failed(gang_sched *s, struct gang__report *r);
+
+/* Tasks are out of reach, `text` says why: the host is asked whether they may still run. False: try
+ * again later; the host was not asked. */
+bool gang__reports_lost(gang_sched *s, struct gang__report *r, const char *text);
 
 /* The job stops and starts again, after its delay and not on the nodes of the lost tasks; it fails
  * if it has started again too often. */

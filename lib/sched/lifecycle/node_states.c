@@ -113,7 +113,8 @@ static gang_result set_state(gang_sched *s, gang_node_id node, int32_t state, ui
 {
     gang_result r = gang__node_report_state(s->worker, node, state, stamp);
     if (r != GANG_OK && r != GANG_ENOMEM)
-        gang__log_unknown(s, GANG_ID_NONE, "a report about an unknown node is ignored");
+        gang__log_unknown(s, GANG_LOG_IGNORED, GANG_ID_NONE,
+                          "a report about an unknown node is ignored");
     return r;
 }
 
@@ -180,7 +181,7 @@ static bool vacate(gang_sched *s, struct gang__gang *g, struct gang__report *r)
 static bool drain_gang(gang_sched *s, struct gang__gang *g, const struct gang__drain *drain,
                        int64_t *next)
 {
-    struct gang__report r = {g->job, g, {NULL, 0, 0}, {NULL, 0, 0}};
+    struct gang__report r = {.job = g->job, .gang = g};
     int64_t grace = g->job->leaf->q->grace_ns > 0 ? g->job->leaf->q->grace_ns : 0;
     int64_t ask = drain->deadline_ns < INT64_MIN + grace ? INT64_MIN : drain->deadline_ns - grace;
     bool ok = gang__report_look_up(s, &r, NULL, 0);

@@ -2,6 +2,7 @@
 /* Which tasks does a report name, and which of them still run?
  *
  * A task that was asked to stop has left usage already. After any report about it, it has stopped.
+ * The same of a task that was lost and may still run, except for its heartbeat.
  * A report about a task that has stopped before says nothing new. */
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ void gang__report_free(gang_sched *s, struct gang__report *r)
 {
     gang__found_free(&r->running, &s->cluster->mem);
     gang__found_free(&r->stopping, &s->cluster->mem);
+    gang__found_free(&r->fenced, &s->cluster->mem);
 }
 
 static bool is_stopping(const struct gang__gang *g, int64_t task)
@@ -52,7 +54,8 @@ static bool has_stopped(const gang_sched *s, const struct gang__gang *g, int64_t
     return false;
 }
 
-/* Separate running from stopping tasks; drop those that have stopped. False: out of memory. */
+/* Separate running from stopping and fenced tasks; drop those that have stopped. False: out of
+ * memory. */
 static bool separate(gang_sched *s, struct gang__report *r)
 {
     size_t kept = 0;
@@ -64,10 +67,10 @@ static bool separate(gang_sched *s, struct gang__report *r)
             r->running.task[kept++] = t;
             continue;
         }
-        if (!gang__grow(&s->cluster->mem, (void **)&r->stopping.task, &r->stopping.cap,
-                        r->stopping.count + 1, sizeof(t)))
+        struct gang__found *f = gang__fence_has(r->gang, t.task) ? &r->fenced : &r->stopping;
+        if (!gang__grow(&s->cluster->mem, (void **)&f->task, &f->cap, f->count + 1, sizeof(t)))
             return false;
-        r->stopping.task[r->stopping.count++] = t;
+        f->task[f->count++] = t;
     }
     r->running.count = kept;
     return true;

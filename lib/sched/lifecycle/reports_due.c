@@ -5,6 +5,18 @@
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/record/state.h"
 
+/* These tasks of a gang are silent. Those that were asked to stop are killed in time: the host is
+ * not asked about them. False: try again later. */
+static bool lose_tasks(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count)
+{
+    struct gang__report r = {.job = g->job, .gang = g};
+    bool ok = gang__report_look_up(s, &r, tasks, count);
+    r.stopping.count = 0;
+    ok = ok && gang__reports_lost(s, &r, "no heartbeat came in time");
+    gang__report_free(s, &r);
+    return ok;
+}
+
 /* Tasks that are silent for too long are lost. False: try again later. */
 static bool lose_silent(gang_sched *s, struct gang__job *job)
 {
@@ -12,9 +24,8 @@ static bool lose_silent(gang_sched *s, struct gang__job *job)
     uint32_t index;
     size_t count;
     while ((count = gang__heartbeat_late(s, job, &index, tasks, 64)) > 0) {
-        const struct gang__task_report report = {index, GANG_ID_NONE, tasks, count,
-                                                 GANG_TASK_FAILED};
-        if (gang__report_gang(job, index, GANG_ID_NONE) && !gang__reports_tasks(s, job, &report))
+        struct gang__gang *g = gang__report_gang(job, index, GANG_ID_NONE);
+        if (g && !lose_tasks(s, g, tasks, count))
             return false;
         for (size_t i = 0; i < count; i++)
             gang__heartbeat_forget(s, job, index, tasks[i]);

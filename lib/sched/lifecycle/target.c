@@ -33,7 +33,7 @@ static size_t choose_surplus(struct gang__gang *g, struct gang__found *f, int64_
 /* Stop tasks beyond the target. False: try again later. */
 static bool stop_surplus(gang_sched *s, struct gang__gang *g)
 {
-    struct gang__report r = {g->job, g, {NULL, 0, 0}, {NULL, 0, 0}};
+    struct gang__report r = {.job = g->job, .gang = g};
     int64_t surplus = g->tasks + g->ended - g->target;
     if (g->alloc == GANG_ID_NONE || surplus <= 0)
         return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What does the loss of tasks mean for their job? The roles of their groups decide first, then the
  * loss policy of the job. Lost nodes and silent tasks are losses, too. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/wide.h"
@@ -8,6 +9,7 @@
 #include "sched/order/order.h"
 #include "sched/record/state.h"
 #include "sched/slice/slice.h"
+#include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
@@ -54,8 +56,10 @@ static bool is_decisive(int32_t role)
     return role == GANG_ROLE_CHIEF || role == GANG_ROLE_CRITICAL || role == GANG_ROLE_UNTRACKED;
 }
 
-/* Lost tasks leave usage. Returns the strictest role among them. */
-static int32_t count_lost(gang_sched *s, struct gang__gang *g, const struct gang__found *f)
+/* Lost tasks no longer count as tasks of the gang. If they are fenced, usage counts what they hold
+ * all the same. Returns the strictest role among them. */
+static int32_t count_lost(gang_sched *s, struct gang__gang *g, const struct gang__found *f,
+                          bool fenced)
 {
     int32_t strictest = GANG_ROLE_SIDECAR;
     gang__order_leave(s, g);
@@ -65,6 +69,8 @@ static int32_t count_lost(gang_sched *s, struct gang__gang *g, const struct gang
         bool again = role == GANG_ROLE_MEMBER && g->job->loss == GANG_LOSS_REFILL;
         gang__task_count(g, f->task[i].group, true,
                          again ? GANG__TASK_END_NONE : GANG__TASK_END_FAILURE);
+        g->stop.fenced[f->task[i].group] += fenced;
+        g->stop.fenced_tasks += fenced;
         if (is_decisive(role) || (role == GANG_ROLE_MEMBER && !is_decisive(strictest)))
             strictest = role;
     }
@@ -99,20 +105,99 @@ static void lose_members(gang_sched *s, struct gang__gang *g, const struct gang_
     }
 }
 
-bool gang__reports_failed(gang_sched *s, struct gang__report *r)
+/* The running tasks of the report do not come back: roles and the loss policy decide. */
+static void after_loss(gang_sched *s, struct gang__report *r, bool fenced)
 {
     struct gang__gang *g = r->gang;
-    if (!gang__tasks_release(s, g, &r->running))
-        return false;
-    gang__tasks_stopped(s, g, &r->stopping);
     if (r->running.count == 0 || r->job->state == GANG_JOB_ENDED)
-        return true;
-    int32_t role = count_lost(s, g, &r->running);
+        return;
+    int32_t role = count_lost(s, g, &r->running, fenced);
     if (is_decisive(role))
         gang__reports_stop(s, r->job, GANG_REASON_END, GANG_END_FAILED);
     else if (role == GANG_ROLE_MEMBER)
         lose_members(s, g, &r->running);
     gang__reports_continue(s, r->job);
+}
+
+bool gang__reports_failed(gang_sched *s, struct gang__report *r)
+{
+    if (!gang__tasks_release(s, r->gang, &r->running))
+        return false;
+    gang__tasks_stopped(s, r->gang, &r->stopping);
+    gang__tasks_stopped(s, r->gang, &r->fenced);
+    after_loss(s, r, false);
+    return true;
+}
+
+/* ---- tasks out of reach ---------------------------------------------------------------------- */
+
+/* The numbers of the tasks that run or stop. NULL: out of memory. */
+static int64_t *numbers_of_both(gang_sched *s, const struct gang__report *r)
+{
+    size_t count = 0;
+    int64_t *tasks = gang__zalloc(&s->mem, r->running.count + r->stopping.count, sizeof(*tasks));
+    for (size_t i = 0; tasks && i < r->running.count; i++)
+        tasks[count++] = r->running.task[i].task;
+    for (size_t i = 0; tasks && i < r->stopping.count; i++)
+        tasks[count++] = r->stopping.task[i].task;
+    if (tasks)
+        qsort(tasks, count, sizeof(*tasks), gang__by_number);
+    return tasks;
+}
+
+/* Does none of the tasks run any more? */
+static bool host_says_over(gang_sched *s, const struct gang__report *r, const int64_t *tasks,
+                           const char *text)
+{
+    struct gang_event e = gang__event_of(s, r->gang, GANG_REASON_LOSS, text);
+    e.alloc = gang__gang_holds(r->gang);
+    e.tasks = tasks;
+    e.task_count = r->running.count + r->stopping.count;
+    e.deadline_ns = gang__fence_until(s, r->gang);
+    int32_t answer = s->ops.lost ? s->ops.lost(&e, s->user) : (int32_t)GANG_EBUSY;
+    return answer == GANG_OK || answer == GANG_ENOENT;
+}
+
+/* What tasks held on removed nodes went with them. */
+static bool are_removed(const gang_sched *s, const struct gang__found *f)
+{
+    struct gang_node_info info = {.size = sizeof(info)};
+    for (size_t i = 0; i < f->count; i++)
+        if (gang_node_get(s->cluster, f->task[i].node, &info) == GANG_OK)
+            return false;
+    return true;
+}
+
+static void forget_heartbeats(gang_sched *s, const struct gang__report *r)
+{
+    for (size_t i = 0; i < r->running.count; i++)
+        gang__heartbeat_forget(s, r->job, r->gang->index, r->running.task[i].task);
+}
+
+bool gang__reports_lost(gang_sched *s, struct gang__report *r, const char *text)
+{
+    struct gang__gang *g = r->gang;
+    if (r->running.count + r->stopping.count == 0)
+        return true;
+    int64_t *tasks = numbers_of_both(s, r);
+    struct gang__stop *fence = tasks ? gang__fence_new(s, g, &r->running) : NULL;
+    if (!fence) {
+        gang__release(&s->mem, tasks);
+        return false;
+    }
+    bool over = host_says_over(s, r, tasks, text);
+    gang__release(&s->mem, tasks);
+    over = over || (are_removed(s, &r->running) && are_removed(s, &r->stopping));
+    /* If another thread reads the allocation, the places are released a little later. */
+    bool fenced = r->running.count > 0 && !(over && gang__tasks_release(s, g, &r->running));
+    if (fenced)
+        gang__fence_begin(s, fence, over ? s->now_ns : gang__fence_until(s, g));
+    else
+        gang__stop_discard(s, fence);
+    forget_heartbeats(s, r);
+    if (over)
+        gang__tasks_stopped(s, g, &r->stopping);
+    after_loss(s, r, fenced);
     return true;
 }
 
@@ -127,14 +212,17 @@ bool gang__job_may_restart(const struct gang__job *job)
 
 static bool lose_on_node(gang_sched *s, struct gang__gang *g, gang_node_id node)
 {
-    struct gang__report r = {g->job, g, {NULL, 0, 0}, {NULL, 0, 0}};
+    struct gang__report r = {.job = g->job, .gang = g};
     bool ok = gang__report_look_up(s, &r, NULL, 0);
     gang__report_keep_node(s, &r.running, node);
     gang__report_keep_node(s, &r.stopping, node);
+    gang__report_keep_node(s, &r.fenced, node);
     if (ok && r.running.count + r.stopping.count > 0 && !gang__slice_has_run(g))
         gang__slice_undo_grant(s, g);
-    else if (ok && r.running.count + r.stopping.count > 0)
-        ok = gang__reports_failed(s, &r);
+    else if (ok)
+        ok = gang__reports_lost(s, &r, "its node is down");
+    if (ok && are_removed(s, &r.fenced))
+        gang__tasks_stopped(s, g, &r.fenced);
     gang__report_free(s, &r);
     return ok;
 }

@@ -47,6 +47,7 @@ static bool report_succeeded(gang_sched *s, struct gang__report *r)
     if (result != GANG_END_NONE) /* first: a stopped job waits again */
         gang__job_stop(s, job, GANG_REASON_END, result);
     gang__tasks_stopped(s, r->gang, &r->stopping);
+    gang__tasks_stopped(s, r->gang, &r->fenced);
     gang__reports_continue(s, job);
     return true;
 }
@@ -84,6 +85,8 @@ static bool report_alive(gang_sched *s, struct gang__report *r, const int64_t *t
     bool ok = true;
     for (size_t i = 0; i < r->running.count; i++)
         ok = gang__heartbeat_heard(s, job, r->gang->index, r->running.task[i].task) && ok;
+    for (size_t i = 0; i < r->fenced.count; i++)
+        gang__fence_renew(s, r->gang, r->fenced.task[i].task);
     if (gang__reports_next(job) < job->due_ns)
         gang__timer_set(s, job);
     return ok;
@@ -139,7 +142,7 @@ static bool ends_as_a_whole(const struct gang__gang *g)
 /* End all tasks of a gang. False: try again later. */
 static bool end_gang(gang_sched *s, struct gang__gang *g, bool success)
 {
-    struct gang__report r = {g->job, g, {NULL, 0, 0}, {NULL, 0, 0}};
+    struct gang__report r = {.job = g->job, .gang = g};
     bool at_once = ends_as_a_whole(g);
     bool ok = gang__report_look_up(s, &r, NULL, 0) &&
               (at_once ? gang__give_back_all(s, g->alloc) == GANG_OK
@@ -153,6 +156,7 @@ static bool end_gang(gang_sched *s, struct gang__gang *g, bool success)
         gang__tasks_count(s, g, &r.running, !at_once,
                           success ? GANG__TASK_END_SUCCESS : GANG__TASK_END_FAILURE);
         gang__tasks_stopped(s, g, &r.stopping);
+        gang__tasks_stopped(s, g, &r.fenced);
     }
     gang__report_free(s, &r);
     return ok;

@@ -27,7 +27,7 @@ static struct gang__where where_to(const struct gang__preemption *p, struct gang
 static bool may_move(const struct gang__preemption *p, const struct gang__victim *x)
 {
     return gang__preempt_may_stay(p, x) && gang__preempt_is_entitled_beside(p, x) &&
-           gang__preempt_may_restart(p, x);
+           gang__preempt_may_restart(p, x) && x->g->stop.fenced_tasks == 0;
 }
 
 /* ---- whole gangs ----------------------------------------------------------------------------- */

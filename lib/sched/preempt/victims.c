@@ -23,8 +23,9 @@ static int32_t rule_of_gang(gang_sched *s, const struct gang__gang *g)
         return GANG_PROTECTED_JOB;
     if (q->fixed)
         return GANG_PROTECTED_QUEUE;
-    if (g->stop.first || g->stop.handover || g->stop.moving || g->alloc == GANG_ID_NONE ||
-        g->job->ending || g->tasks == 0) /* none of its tasks runs: preempting it frees nothing */
+    if (gang__stop_not_fenced(g) || g->stop.handover || g->stop.moving ||
+        g->alloc == GANG_ID_NONE || g->job->ending ||
+        g->tasks == 0) /* none of its tasks runs: preempting it frees nothing */
         return GANG_PROTECTED_STOPPING;
     if (g->preempt.took && !gang__slice_has_run(g)) /* others stopped for it */
         return GANG_PROTECTED_STOPPING;

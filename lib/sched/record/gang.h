@@ -87,10 +87,12 @@ struct gang__gang_preempt {
 
 /* Stops of the gang, and the handover that frees capacity for it (owner: stop). */
 struct gang__gang_stop {
-    struct gang__stop *first;        /* tasks that were asked to stop and have not yet */
-    struct gang__stop *moving;       /* the stop after which it starts at other places */
+    struct gang__stop *first;  /* tasks that were asked to stop and have not yet; and fences */
+    struct gang__stop *moving; /* the stop after which it starts at other places */
     struct gang__handover *handover; /* capacity is being freed for it */
-    uint32_t unreleased; /* stops whose places are not released: of `first`, and in handovers */
+    uint32_t unreleased;  /* stops whose places are not released: of `first`, and in handovers */
+    int64_t *fenced;      /* of each group, tasks that are lost and keep their places, */
+    int64_t fenced_tasks; /* and their sum */
 };
 
 /* Where it waits (owner: order). */

@@ -6,7 +6,7 @@
 #include "sched/record/types.h"
 
 /* A stop: tasks of a running gang, or all of them, were asked to stop. Their places stay allocated
- * until all of them have stopped. */
+ * until all of them have stopped. Or a fence: tasks were lost, and may still run. */
 struct gang__stop {
     struct gang__stop *next; /* of the gang */
     struct gang__stop *next_of_handover;
@@ -33,6 +33,8 @@ struct gang__stop {
     bool released; /* their places were given back */
     bool deferred; /* stopped, and the release is deferred: in sched.stop.deferred */
     bool counted;  /* in gang->stop.unreleased */
+    bool fenced;   /* no op asks for it: the tasks are lost, and may still run; until next_ns */
+    int64_t *held; /* fenced: how many of them each group of the gang has; else NULL */
 };
 
 /* A handover: capacity on its way to a gang (the taker). Victims stop for it, and free capacity at

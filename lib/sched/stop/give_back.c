@@ -39,6 +39,7 @@ void gang__stop_free(gang_sched *s, struct gang__stop *stop)
     count_given(stop);
     gang__release(&s->mem, stop->own);
     gang__release(&s->mem, stop->to);
+    gang__release(&s->mem, stop->held);
     gang__release(&s->mem, stop);
 }
 

@@ -29,7 +29,10 @@ static void stopped_all(gang_sched *s, struct gang__stop *stop)
     stop->stopped = true;
     unlink_stop(stop);
     gang__wake_holding(s, g);
-    s->stop.hooks->stopped(s, stop->alloc);
+    if (stop->fenced)
+        gang__fence_ended(s, stop);
+    if (!gang__fence_of(g, stop->alloc)) /* otherwise some of it may still run */
+        s->stop.hooks->stopped(s, stop->alloc);
     if (!stop->handover) {
         gang__stop_release(s, stop);
         gang__stop_free(s, stop);
@@ -97,12 +100,15 @@ void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *g, const int64_t *t
     }
 }
 
+/* The end of a stop of the whole gang also ends earlier stops of single tasks. */
 static void stop_ends(gang_sched *s, struct gang__stop *stop)
 {
-    if (stop->tasks)
+    struct gang__gang *g = stop->gang;
+    bool all = !stop->tasks;
+    do {
+        stop->left = all ? 0 : stop->left;
         stopped_all(s, stop);
-    else /* also ends earlier stops of single tasks */
-        gang__stop_tasks_gone(s, stop->gang, NULL, 0);
+    } while (all && (stop = gang__stop_not_fenced(g)) != NULL);
 }
 
 static void stop_due(gang_sched *s, struct gang__stop *stop)

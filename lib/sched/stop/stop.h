@@ -56,6 +56,28 @@ void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *g, const int64_t *t
 void gang__stop_due(gang_sched *s, struct gang__job *job); /* kills after the grace */
 void gang__handover_give_up(gang_sched *s, struct gang__handover *handover);
 
+/* ---- fence.c: tasks that are lost, and may still run ---- */
+
+/* Fence tasks (ascending) of a gang in two steps, as above. gang__fence_begin(): the tasks, which
+ * leave g->has and enter g->stop.fenced between gang__usage_out() and _in(), keep their places
+ * until `until_ns` (INT64_MAX: until the host reports). */
+struct gang__stop *gang__fence_new(gang_sched *s, struct gang__gang *g,
+                                   const struct gang__found *tasks);
+void gang__fence_begin(gang_sched *s, struct gang__stop *fence, int64_t until_ns);
+
+/* When a fence of the gang ends that begins now. */
+int64_t gang__fence_until(const gang_sched *s, const struct gang__gang *g);
+
+/* A fence of this allocation of the gang; a stop of the gang that is none. NULL: there is none. */
+struct gang__stop *gang__fence_of(const struct gang__gang *g, gang_alloc_id alloc);
+struct gang__stop *gang__stop_not_fenced(const struct gang__gang *g);
+
+/* Is the task fenced? */
+bool gang__fence_has(const struct gang__gang *g, int64_t task);
+
+/* The task shows that it still runs: its fence begins again. */
+void gang__fence_renew(gang_sched *s, struct gang__gang *g, int64_t task);
+
 /* End the move of the gang to other places, if it has one. */
 void gang__move_end(gang_sched *s, struct gang__gang *g);
 

@@ -122,6 +122,8 @@ bool gang__stop_ask(gang_sched *s, struct gang__stop *stop)
 
 bool gang__stop_ask_again(gang_sched *s, struct gang__stop *stop)
 {
+    if (stop->fenced)
+        return gang__fence_passed(s, stop);
     if (stop->killed) /* and the host has not reported it in time */
         return true;
     return stop->deadline_ns <= s->now_ns ? kill_tasks(s, stop) : gang__stop_ask(s, stop);

@@ -27,4 +27,10 @@ bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *stop, size_t tasks
 bool gang__stop_name_tasks(gang_sched *s, struct gang__stop *stop, const int64_t *tasks,
                            size_t count);
 
+/* The fence has ended: usage no longer counts its places, which the caller releases. */
+void gang__fence_ended(gang_sched *s, struct gang__stop *fence);
+
+/* The time of the fence has come: true; a line of op log says so. */
+bool gang__fence_passed(gang_sched *s, const struct gang__stop *fence);
+
 #endif

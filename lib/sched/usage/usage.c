@@ -174,7 +174,8 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
         gang__demand_count(g, sign);
     if (s->usage.bounded > 0) /* what is fixed decides which of their demand counts */
         gang__wake_shares(s);
-    if (g->tasks == 0 && left == 0) /* its queues count nothing of it */
+    if (g->tasks == 0 && left == 0 &&
+        g->stop.fenced_tasks == 0) /* its queues count nothing of it */
         return;
     if (leaf->q->budgeted)
         gang__budget_count(s, g, sign);
@@ -184,10 +185,10 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
         lacks = lacks < left ? lacks : left;
         lacks = lacks > 0 ? lacks : 0;
         left -= lacks;
-        add(s, leaf, 0, request_class, group, sign * g->has[group]);
+        add(s, leaf, 0, request_class, group, sign * (g->has[group] + g->stop.fenced[group]));
         add(s, leaf, 1, request_class, group, sign * kept);
         add(s, leaf, 2, request_class, group, sign * lacks);
-        add_to_user(s, g, group, sign * g->has[group], false);
+        add_to_user(s, g, group, sign * (g->has[group] + g->stop.fenced[group]), false);
     }
     for (struct gang__queue_state *at = leaf; at; at = at->parent)
         at->tasks += sign * g->tasks;
