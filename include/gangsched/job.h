@@ -204,6 +204,12 @@ struct gang_job_spec {
      *  A job that can never run in any of them is refused (GANG_ENEVER). */
     const char *const *partitions;
     size_t partition_count; /**< at most GANG_MAX_JOB_PARTITIONS */
+    /** At most so many tasks of each gang run at a time, but never fewer than its minimum; 0: no
+     *  bound. A task that ended makes way for the next one, until `count` tasks have ended: a
+     *  search of 10 trials, 3 at a time, has count 10, min 1 and parallelism 3. (Kubernetes Job:
+     *  `count` is completions, this is parallelism.) gang_job_set_target() bounds the tasks that
+     *  run or have ended. */
+    int64_t parallelism;
 };
 
 #define GANG_JOB_SPEC_INIT                                                                         \
@@ -211,7 +217,7 @@ struct gang_job_spec {
         sizeof(struct gang_job_spec), NULL, NULL, 0, -1, GANG_PREEMPTIBLE, 0, 0, 0,                \
             GANG_REQUEST_SPEC_INIT, NULL, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
             sizeof(struct gang_job_after), NULL, 0, sizeof(struct gang_group_after), NULL, 0,      \
-            NULL, 0, 0, 0, NULL, 0, NULL, 0, 0, 0, NULL, 0                                         \
+            NULL, 0, 0, 0, NULL, 0, NULL, 0, 0, 0, NULL, 0, 0                                      \
     }
 
 #ifdef __cplusplus

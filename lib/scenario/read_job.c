@@ -14,7 +14,7 @@ static const char *const job_keys[] = {
     "max_restarts", "restart_delay_s", "refill_s",      "start_within_s", "back_off_s",
     "heartbeat_s",  "after",           "begin_s",       "deadline_s",     "ran_s",
     "run_time_s",   "reservation",     "prefer_wait_s", "array",          "array_max_running",
-    "announced",    "arrivals",        "partitions",    "start_full"};
+    "announced",    "arrivals",        "partitions",    "start_full",     "parallelism"};
 
 /* ---- where it runs --------------------------------------------------------------------- */
 

@@ -288,6 +288,7 @@ START_TEST(states_and_limits_of_jobs_are_read)
     ck_assert_int_eq(j[3].hold, 1);
     ck_assert_int_eq(j[3].loss, GANG_LOSS_REFILL);
     ck_assert_int_eq(j[3].max_restarts, 3);
+    ck_assert_int_eq(j[3].parallelism, 4);
     ck_assert_str_eq(j[3].array, "sweep");
     ck_assert_int_eq(j[3].array_max_running, 7);
     ck_assert_uint_eq(j[3].partition_count, 2);

@@ -299,6 +299,7 @@ static const struct bad bad_texts[] = {
     {JOB("\"hold\":1"), GANG_EINVAL, "jobs[0].hold"},
     {JOB("\"loss\":\"ignore\""), GANG_EINVAL, "jobs[0].loss"},
     {JOB("\"max_restarts\":-1"), GANG_ERANGE, "jobs[0].max_restarts"},
+    {JOB("\"parallelism\":-1"), GANG_ERANGE, "jobs[0].parallelism"},
     {JOB("\"array_max_running\":-1"), GANG_ERANGE, "jobs[0].array_max_running"},
     {JOB("\"partitions\":\"a\""), GANG_EINVAL, "jobs[0].partitions"},
     {JOB("\"partitions\":[\"\"]"), GANG_EINVAL, "jobs[0].partitions[0]"},

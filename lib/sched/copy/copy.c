@@ -134,6 +134,7 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->prefer_wait_ns = from->prefer_wait_ns;
     to->start_full = from->start_full;
     to->max_restarts = from->max_restarts;
+    to->parallelism = from->parallelism;
     to->array_max_running = from->array_max_running;
     to->missing = from->missing;
     to->attained = from->attained;

@@ -51,17 +51,13 @@ gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gan
     const struct {
         const char *path;
         int64_t value;
-    } at_least_0[] = {{"time_limit_ns", j->time_limit_ns},
-                      {"max_restarts", j->max_restarts},
-                      {"restart_delay_ns", j->restart_delay_ns},
-                      {"refill_ns", j->refill_ns},
-                      {"start_within_ns", j->start_within_ns},
-                      {"back_off_ns", j->back_off_ns},
-                      {"heartbeat_ns", j->heartbeat_ns},
-                      {"prefer_wait_ns", j->prefer_wait_ns},
-                      {"begin_ns", j->begin_ns},
-                      {"deadline_ns", j->deadline_ns},
-                      {"array_max_running", j->array_max_running}};
+    } at_least_0[] = {
+        {"time_limit_ns", j->time_limit_ns},   {"max_restarts", j->max_restarts},
+        {"parallelism", j->parallelism},       {"restart_delay_ns", j->restart_delay_ns},
+        {"refill_ns", j->refill_ns},           {"start_within_ns", j->start_within_ns},
+        {"back_off_ns", j->back_off_ns},       {"heartbeat_ns", j->heartbeat_ns},
+        {"prefer_wait_ns", j->prefer_wait_ns}, {"begin_ns", j->begin_ns},
+        {"deadline_ns", j->deadline_ns},       {"array_max_running", j->array_max_running}};
     for (size_t i = 0; i < sizeof(at_least_0) / sizeof(at_least_0[0]); i++)
         if (at_least_0[i].value < 0)
             return gang__submit_error(error, GANG_ERANGE, at_least_0[i].path, "negative");

@@ -97,6 +97,7 @@ static void set_members(struct gang__job *job, const struct gang_job_spec *j,
     job->heartbeat_ns = j->heartbeat_ns;
     job->prefer_wait_ns = j->prefer_wait_ns;
     job->max_restarts = j->max_restarts;
+    job->parallelism = j->parallelism;
     job->array_max_running = j->array_max_running ? j->array_max_running : INT64_MAX;
     job->due_ns = INT64_MAX;
     job->ready_ns = -1;

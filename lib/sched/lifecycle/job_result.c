@@ -23,7 +23,7 @@ static bool group_over(const struct gang__gang *g, uint32_t group)
     if (g->over)
         return true;
     return gang__gang_holds(g) != GANG_ID_NONE && g->has[group] == 0 &&
-           gang__gang_lacks(g, group) == 0;
+           gang__gang_to_come(g, group) == 0;
 }
 
 /* The results of all groups of a role, over all gangs. */

@@ -96,7 +96,7 @@ struct gang__job {
     uint64_t submit_view; /* number of the submit view that counts it as arriving; 0: none does */
     uint32_t at_view;     /* under this queue */
     const char *name, *user;
-    int64_t restart_delay_ns, refill_ns, max_restarts;
+    int64_t restart_delay_ns, refill_ns, max_restarts, parallelism;
     int64_t prefer_wait_ns;
     int64_t attained; /* service that its order counts: dominant millionths of the cluster * ns */
     int64_t served;   /* and service since then */

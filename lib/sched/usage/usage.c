@@ -2,7 +2,8 @@
 /* Usage and demand of each queue, updated at every change, so that no part ever sums them up.
  *
  * A gang counts in its leaf and in every queue above. Its *usage* is what its running tasks take:
- * tasks that were asked to stop no longer count, tasks that are about to start do. Its *demand* is
+ * tasks that were asked to stop no longer count, tasks that are about to start do, and so do lost
+ * tasks that may still run, while they keep their places. Its *demand* is
  * what it lacks, while it may be tried. The part of its usage that preemption never takes is also
  * *fixed*. */
 #include "place/request/request.h"
@@ -10,17 +11,29 @@
 #include "sched/usage/usage_in.h"
 #include "sched/wake/wake.h"
 
-int64_t gang__gang_lacks_all(const struct gang__gang *g)
+/* What runs and what is fenced, at most. */
+static int64_t parallelism_of(const struct gang__gang *g)
 {
-    int64_t lacks = g->target - g->tasks - g->ended;
-    return lacks > 0 && !g->over ? lacks : 0;
+    int64_t min = gang__gang_request(g)->min, at_once = g->job->parallelism;
+    return at_once == 0 ? INT64_MAX : at_once > min ? at_once : min;
 }
 
-/* The total that the gang lacks counts for the first groups first. */
-int64_t gang__gang_lacks(const struct gang__gang *gang, uint32_t group)
+static int64_t to_come_all(const struct gang__gang *g)
+{
+    int64_t tasks = g->target - g->tasks - g->ended;
+    return tasks > 0 && !g->over ? tasks : 0;
+}
+
+int64_t gang__gang_lacks_all(const struct gang__gang *g)
+{
+    int64_t lacks = to_come_all(g), most = parallelism_of(g) - g->tasks - g->stop.fenced_tasks;
+    return lacks < most ? lacks : most > 0 ? most : 0;
+}
+
+/* The total that is left counts for the first groups first. */
+static int64_t lacks_of(const struct gang__gang *gang, uint32_t group, int64_t left)
 {
     const gang_request *request = gang__gang_request(gang);
-    int64_t left = gang__gang_lacks_all(gang);
     for (uint32_t g = 0; g <= group; g++) {
         int64_t lacks = request->group[g].count - gang->has[g] - gang->done[g];
         lacks = lacks < left ? lacks : left;
@@ -31,6 +44,16 @@ int64_t gang__gang_lacks(const struct gang__gang *gang, uint32_t group)
     return 0;
 }
 
+int64_t gang__gang_lacks(const struct gang__gang *g, uint32_t group)
+{
+    return lacks_of(g, group, gang__gang_lacks_all(g));
+}
+
+int64_t gang__gang_to_come(const struct gang__gang *g, uint32_t group)
+{
+    return lacks_of(g, group, to_come_all(g));
+}
+
 /* A target below the sum of all groups is demanded of the first groups, whatever runs of the
  * others. */
 bool gang__gang_is_steady(const struct gang__gang *g)
@@ -39,7 +62,7 @@ bool gang__gang_is_steady(const struct gang__gang *g)
     int64_t count = 0;
     for (uint32_t group = 0; group < request->group_count; group++)
         count += request->group[group].count;
-    return request->group_count == 1 || count == g->target;
+    return request->group_count == 1 || (count == g->target && parallelism_of(g) >= count);
 }
 
 int64_t gang__gang_ended_for_min(const struct gang__gang *g, uint32_t group)

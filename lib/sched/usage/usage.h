@@ -100,6 +100,9 @@ struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_s
 int64_t gang__gang_lacks(const struct gang__gang *g, uint32_t group);
 int64_t gang__gang_lacks_all(const struct gang__gang *g);
 
+/* The same, also those that gang_job_spec.parallelism holds back. */
+int64_t gang__gang_to_come(const struct gang__gang *g, uint32_t group);
+
 /* Is the sum of the gang's usage and demand the same, however many of its tasks run? */
 bool gang__gang_is_steady(const struct gang__gang *g);
 
