@@ -12,7 +12,7 @@
  *     kind that no guarantee of the queue names is not managed: its guarantee is unlimited. A leaf
  *     without guarantees is guaranteed nothing of any kind. A parent without guarantees is
  *     guaranteed what its children are, see gang_queue_spec.guaranteed.
- *   - *limit*: maximum that all jobs in it and below may use, including the whole gang that is to
+ *   - *limit*: maximum that all jobs in it and below may hold, including the whole gang that is to
  *     start.
  *   - *weight*, *priority*: how siblings divide the capacity beyond the guarantees. The highest
  *     priority gets all it demands, then the next. Equal priorities divide by weight: beyond its
@@ -23,6 +23,16 @@
  *   - *lending limit*: how much of its idle guarantee other queues may use.
  *   - *cells*: the guarantee consists of whole domains of a level, which the scheduler keeps
  *     possible.
+ *
+ * What counts: a queue *uses* what its running tasks take, and what is promised to gangs for which
+ * victims stop. Guarantees, fair shares, user limits and the order of queues go by that. A queue
+ * *holds* what it uses, and what its tasks hold that were asked to stop, until they have stopped.
+ * Limits go by that, in the queue and in each queue above it: no start or growth lets a queue hold
+ * more than its limit. What is handed over counts for the taker, and not for the queues of its
+ * victims, as soon as they are asked to stop; what they hold beyond it counts for their queues. A
+ * queue above both counts the larger of the two, once. A gang that keeps to its limits when all
+ * that stops has stopped waits for that; no gang is preempted for it. max_running counts a job
+ * until it has stopped.
  *
  * The fair share of a queue is min(guarantee, demand) plus its part of the rest, down the tree.
  * Demand is what its jobs use plus what jobs that could run request, at most the limit; that of a

@@ -658,12 +658,18 @@ struct gang_queue_info {
     int64_t active_row;   /**< the row that runs, from 1; 0: none */
     /** when its time slice ends; INT64_MAX: no end, or not all gangs of the row run yet */
     int64_t quantum_end_ns;
+    /** what counts for the limit (queue.h): used, and what tasks hold that were asked to stop and
+     *  have not stopped */
+    int64_t held[GANG_MAX_KINDS];
 };
 
 #define GANG_QUEUE_INFO_INIT                                                                       \
     {                                                                                              \
         sizeof(struct gang_queue_info), 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, {0}, {0}, {0}, 0, \
-            0, 0, 0, 0, 0, 0, 0, 0                                                                 \
+            0, 0, 0, 0, 0, 0, 0, 0,                                                                \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
     }
 
 /** Read a queue. @return GANG_OK; GANG_EINVAL; GANG_ESTALE. Owner. O(kinds). */

@@ -55,7 +55,7 @@ static void drop_stop(gang_sched *s, struct gang__stop *stop)
     gang__release(&s->mem, stop);
 }
 
-/* `still` lies behind `own` and has as many entries. */
+/* `still` lies behind `own` and has as many entries; `by_group` lies behind both. */
 static struct gang__stop *copy_stop(struct pairs *p, const struct gang__stop *from)
 {
     gang_sched *s = p->s;
@@ -67,7 +67,7 @@ static struct gang__stop *copy_stop(struct pairs *p, const struct gang__stop *fr
     stop->next = stop->next_of_handover = NULL;
     stop->handover = from->handover ? pair_of(p, from->handover) : NULL;
     stop->gang = gang_as(s, from->gang);
-    stop->own = gang__zalloc(&s->mem, 2 * cap + 1, sizeof(*stop->own));
+    stop->own = gang__zalloc(&s->mem, 2 * cap + from->groups + 1, sizeof(*stop->own));
     stop->to = from->to ? copy_array(s, from->to, (size_t)from->to_count, sizeof(*stop->to)) : NULL;
     stop->held = from->held ? copy_array(s, from->held, gang__gang_request(from->gang)->group_count,
                                          sizeof(*stop->held))
@@ -80,6 +80,8 @@ static struct gang__stop *copy_stop(struct pairs *p, const struct gang__stop *fr
     memcpy(stop->own, from->own, from->own_count * sizeof(*stop->own));
     stop->still = stop->own + cap;
     memcpy(stop->still, from->still, from->left * sizeof(*stop->still));
+    stop->by_group = stop->still + cap;
+    memcpy(stop->by_group, from->by_group, from->groups * sizeof(*stop->by_group));
     stop->tasks = from->tasks ? stop->own : NULL;
     return stop;
 }

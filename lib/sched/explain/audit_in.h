@@ -18,6 +18,7 @@ struct gang__audit {
     struct gang__audit_sums *sum; /* of each queue; that of the root is last */
     int64_t *by_group;            /* of the gang at hand */
     size_t group_cap;
+    bool some_stop;        /* a gang, or tasks of it, stop */
     size_t listed_victims; /* gangs in the orders of victims */
 };
 

@@ -199,6 +199,7 @@ static gang_result check_job(struct gang__audit *a, struct gang__job *job)
         /* A job counts as running until it has stopped. */
         runs = runs || job->gang[i].alloc != GANG_ID_NONE || job->gang[i].stop.first ||
                job->gang[i].stop.moving;
+        a->some_stop = a->some_stop || job->gang[i].stop.first;
     }
     if (job->counted_running != (runs && !ended) || job->counted_pending != (!runs && !ended))
         return GANG__AUDIT_BAD(a, "jobs", "job %" PRIu64 " is counted as what it is not", job->id);

@@ -28,6 +28,42 @@ static gang_result check_amounts(struct gang__audit *a, const struct gang__queue
     return GANG_OK;
 }
 
+/* What the tasks of a stop hold, without those that move: their new places are in use already. */
+static int64_t held_by_stop(const struct gang__gang *g, const struct gang__stop *stop, uint32_t dim)
+{
+    const struct gang__request_class *class =
+        g->waits_as ? g->waits_as->partition[stop->partition] : g->request_class;
+    int64_t sum = 0;
+    for (uint32_t group = 0; stop->holds && group < stop->groups; group++)
+        for (uint32_t i = 0; i < class->group[group].count; i++) {
+            const struct gang__take *t = &class->take[class->group[group].from + i];
+            sum += t->dim == dim ? t->amount * gang__max(stop->by_group[group], 0) : 0;
+        }
+    return sum;
+}
+
+/* What tasks that stop hold below the queue, but for what promises to takers cover. */
+static gang_result check_stopping(struct gang__audit *a, const struct gang__queue_state *q)
+{
+    int64_t sum[GANG__DIMS] = {0};
+    struct gang__set_link *n =
+        q != &a->s->root && a->some_stop ? gang__set_first(&a->s->by_id) : NULL;
+    for (; n; n = gang__set_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count && gang__queue_is_below(job->leaf, q); i++)
+            for (const struct gang__stop *stop = job->gang[i].stop.first; stop; stop = stop->next)
+                for (uint32_t d = 0; d < a->s->dims && stop->holds; d++)
+                    sum[d] += held_by_stop(&job->gang[i], stop, d) - stop->covered[d];
+    }
+    for (uint32_t d = 0; d < a->s->dims; d++)
+        if (q->stopping[d] != sum[d])
+            return GANG__AUDIT_BAD(a, gang__audit_name_of(q),
+                                   "tasks that stop hold %" PRId64 " of dimension %" PRIu32
+                                   ", counted as %" PRId64,
+                                   sum[d], d, q->stopping[d]);
+    return GANG_OK;
+}
+
 /* What a user should count in a leaf. */
 static gang_result check_user(struct gang__audit *a, const struct gang__queue_state *leaf,
                               const struct gang__user *user)
@@ -152,7 +188,8 @@ gang_result gang__audit_queue(struct gang__audit *a, struct gang__queue_state *q
                                ", %" PRId64 ", %" PRId64,
                                sum->tasks, sum->running, sum->pending, sum->jobs, q->tasks,
                                q->running, q->pending, q->jobs);
-    r = check_ready(a, q);
+    r = check_stopping(a, q);
+    r = r == GANG_OK ? check_ready(a, q) : r;
     r = r == GANG_OK ? check_groups(a, q) : r;
     for (size_t b = 0; r == GANG_OK && b < q->users.cap; b++)
         for (struct gang__hash_link *n = q->users.bucket[b]; n && r == GANG_OK; n = n->next)

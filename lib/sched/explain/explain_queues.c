@@ -75,9 +75,14 @@ static void explain_bound(struct gang__reasons *l, int32_t why, const struct sho
     const char *whom = why == GANG_WAIT_USER_LIMIT  ? " a user"
                        : why == GANG_WAIT_GUARANTEE ? " to what is not preemptible"
                                                     : "";
-    gang__reason_set_text(r, "queue \"%s\" %s%s %s%s, %s %s used, %s needs %s", q->q->name, does,
+    int64_t stopping = why == GANG_WAIT_LIMIT ? q->stopping[of_queue->dim] : 0;
+    char stops[GANG_MAX_NAME + 64] = "";
+    if (stopping > 0)
+        snprintf(stops, sizeof(stops), " (%s by tasks that are stopping)",
+                 gang__text_number(of->kind, stopping).s);
+    gang__reason_set_text(r, "queue \"%s\" %s%s %s%s, %s %s used%s, %s needs %s", q->q->name, does,
                           whom, whole, place, gang__text_number(of->kind, used).s,
-                          gang__text_is_one(of->kind, used) ? "is" : "are", who,
+                          gang__text_is_one(of->kind, used) ? "is" : "are", stops, who,
                           gang__text_number(of->kind, asked).s);
 }
 
@@ -98,9 +103,11 @@ void gang__explain_bounds(struct gang__reasons *l, const struct gang__take *take
             uint32_t d = take[i].dim;
             int64_t asked = take[i].amount;
             /* a limit inherited from a queue above is reported there */
-            if (q->q->limit[d].form != GANG__QUOTA_NONE && asked > q->limit[d] - q->used[d])
-                explain_bound(l, GANG_WAIT_LIMIT,
-                              &(struct shortage){q, d, asked, q->used[d], q->limit[d]});
+            if (q->q->limit[d].form != GANG__QUOTA_NONE &&
+                gang__usage_is_above_limit(q, &take[i], false))
+                explain_bound(
+                    l, GANG_WAIT_LIMIT,
+                    &(struct shortage){q, d, asked, q->used[d] + q->stopping[d], q->limit[d]});
             if (fixed && !q->q->nonpreemptible_to_limit &&
                 gang__usage_is_above_guarantee(q, &take[i]))
                 explain_bound(l, GANG_WAIT_GUARANTEE,

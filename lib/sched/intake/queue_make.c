@@ -7,13 +7,13 @@
 #include "sched/order/order.h"
 #include "sched/usage/usage.h"
 
-enum { AMOUNTS = 7 }; /* arrays of a queue */
+enum { AMOUNTS = 8 }; /* arrays of a queue */
 
 /* As many as there can ever be: a new dimension needs no memory. */
 bool gang__queue_make_amounts(gang_sched *s, struct gang__queue_state *q)
 {
-    int64_t **const arrays[AMOUNTS] = {&q->guarantee, &q->limit,  &q->share,   &q->used,
-                                       &q->fixed,     &q->demand, &q->withheld};
+    int64_t **const arrays[AMOUNTS] = {&q->guarantee, &q->limit,  &q->share,    &q->used,
+                                       &q->fixed,     &q->demand, &q->withheld, &q->stopping};
     q->block = gang__zalloc(&s->mem, AMOUNTS * (size_t)GANG__DIMS, sizeof(*q->block));
     if (s->opts.half_life_ns > 0)
         q->past_use = gang__zalloc(&s->mem, GANG__DIMS, sizeof(*q->past_use));

@@ -54,6 +54,7 @@ gang_result gang_queue_get(gang_sched *sched, gang_queue_id id, struct gang_queu
         out.share[kind] = shown(q->share[d]);
         out.used[kind] = q->used[d];
         out.used_nonpreemptible[kind] = q->fixed[d];
+        out.held[kind] = q->used[d] + q->stopping[d];
         int64_t demand = q->used[d] + gang__max(q->demand[d], 0); /* < 0: until the next run */
         out.demand[kind] = demand < q->limit[d] ? demand : q->limit[d];
     }

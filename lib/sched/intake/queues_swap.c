@@ -220,6 +220,7 @@ static void enter_all(gang_sched *s)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
         enter_usage(s, GANG__OF(struct gang__job, by_id, n));
+    gang__stopping_recount(s);
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
         gang__job_settle(s, GANG__OF(struct gang__job, by_id, n));
 }

@@ -53,7 +53,7 @@ bool gang__preempt_may_stay(const struct gang__preemption *p, const struct gang_
         return true;
     for (const struct gang__queue_state *q = v->g->job->leaf; q->parent; q = q->parent)
         for (uint32_t d = 0; d < p->s->dims; d++)
-            if (q->used[d] > q->limit[d])
+            if (q->used[d] + q->stopping[d] > q->limit[d])
                 return false;
     return is_lent(p->s, p->taker->job->leaf, p->take, p->count);
 }

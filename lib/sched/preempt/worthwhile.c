@@ -27,6 +27,24 @@ static bool is_above_guarantee(gang_sched *s, struct gang__gang *g)
     return gang__preempt_is_above_guarantee(&p);
 }
 
+/* Will the gang keep to all limits when all that is asked to stop has stopped? Then it waits for
+ * that, and no other gang stops for it. */
+static bool stops_make_up_for(gang_sched *s, struct gang__gang *g, int32_t why)
+{
+    struct gang__preemption p;
+    bool stopping = false;
+    if (why != GANG_WAIT_LIMIT || gang__partition_count(g) > 0)
+        return false;
+    gang__preempt_set_up(&p, s, g);
+    for (const struct gang__queue_state *q = g->job->leaf; q->parent; q = q->parent)
+        for (uint32_t i = 0; i < p.count; i++) {
+            if (gang__usage_is_above_limit(q, &p.take[i], true))
+                return false;
+            stopping = stopping || gang__usage_is_above_limit(q, &p.take[i], false);
+        }
+    return stopping;
+}
+
 /* A gang that shares nodes in time preempts to get into a row, but not to grow there, and not with
  * a choice of its tasks. */
 bool gang__preempt_waits_for_row(const struct gang__gang *g)
@@ -51,6 +69,8 @@ int32_t gang__preempt_bar(gang_sched *s, struct gang__gang *g, int32_t why)
     if (g->preempt.handover_failed_at == s->external_events + 1)
         return GANG_PREEMPTION_FAILED;
     if (!gang__preempt_helps(why) && !(why == GANG_WAIT_PLANNED && g->calendar.plan))
+        return GANG_PREEMPTION_REASON;
+    if (stops_make_up_for(s, g, why))
         return GANG_PREEMPTION_REASON;
     return is_above_guarantee(s, g) ? GANG_PREEMPTION_ABOVE_GUARANTEE : GANG_PREEMPTION_NEXT;
 }

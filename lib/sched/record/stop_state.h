@@ -17,7 +17,10 @@ struct gang__stop {
     size_t task_count, left; /* left: not stopped yet */
     int64_t *own;            /* numbers of all its tasks, ascending; with `tasks` the same */
     size_t own_count;
-    int64_t *still;            /* of these, the `left` ones; in the block of `own` */
+    int64_t *still;     /* of these, the `left` ones; in the block of `own` */
+    int64_t *by_group;  /* the number of them in each group, without those that move; there */
+    uint32_t groups;    /* 0: a deferred release of no gang */
+    uint32_t partition; /* of the gang, in which they ran */
     struct gang_placement *to; /* where the gang starts again, if it is moved */
     int64_t to_count;
     int64_t deadline_ns; /* end of the grace: then it is killed */
@@ -35,6 +38,8 @@ struct gang__stop {
     bool counted;  /* in gang->stop.unreleased */
     bool fenced;   /* no op asks for it: the tasks are lost, and may still run; until next_ns */
     int64_t *held; /* fenced: how many of them each group of the gang has; else NULL */
+    bool holds;    /* in `stopping` of its queues (usage/held.c), but for what the promise to the */
+    int64_t covered[GANG__DIMS]; /* taker covers */
 };
 
 /* A handover: capacity on its way to a gang (the taker). Victims stop for it, and free capacity at
@@ -49,8 +54,10 @@ struct gang__handover {
     gang_alloc_id *holds; /* placeholders on free capacity of its places */
     size_t hold_count, hold_cap;
     int32_t reason;
-    bool charged;          /* its queues count what it is about to get, */
-    bool counted_promised; /* and its job as one that is about to run */
+    bool covers;               /* the promise covers what victims hold (usage/held.c), */
+    int64_t cover[GANG__DIMS]; /* and so much more of it */
+    bool charged;              /* its queues count what it is about to get, */
+    bool counted_promised;     /* and its job as one that is about to run */
 };
 
 #endif

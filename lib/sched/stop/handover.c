@@ -143,6 +143,10 @@ void gang__handover_count_usage(gang_sched *s, struct gang__handover *handover, 
     if (handover->charged == (sign > 0))
         return;
     gang__usage_charge_handover(s, handover, sign);
+    if (sign > 0)
+        gang__cover_begin(handover);
+    else
+        gang__cover_end(handover);
     handover->charged = sign > 0;
     gang__handover_promise_job(handover, sign > 0 && !handover->taker->job->counted_running);
     if (handover->taker->job->leaf_user)
@@ -168,16 +172,18 @@ void gang__move_begin(gang_sched *s, struct gang__stop *stop)
 {
     stop->gang->stop.moving = stop;
     gang__usage_charge_move(s, stop, 1);
+    gang__stopping_move(stop, 1);
     hold(s, stop->handover, stop->gang, stop->to, stop->to_count);
 }
 
 void gang__move_end(gang_sched *s, struct gang__gang *g)
 {
-    const struct gang__stop *stop = g->stop.moving;
+    struct gang__stop *stop = g->stop.moving;
     if (!stop)
         return;
     g->stop.moving = NULL;
     gang__usage_charge_move(s, stop, -1);
+    gang__stopping_move(stop, -1);
     gang__wake_queue(s, g->job->leaf);
     gang__order_unblock_queues(s, g->job->leaf);
 }

@@ -28,6 +28,8 @@ static void stopped_all(gang_sched *s, struct gang__stop *stop)
     struct gang__gang *g = stop->gang;
     stop->stopped = true;
     unlink_stop(stop);
+    gang__stopping_out(stop);
+    gang__order_unblock_queues(s, g->job->leaf);
     gang__wake_holding(s, g);
     if (stop->fenced)
         gang__fence_ended(s, stop);
@@ -175,22 +177,24 @@ static int32_t count_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* The tasks leave usage; gangs that wait for usage to go down are woken. */
-static void leave_usage(gang_sched *s, struct gang__gang *g, const struct gang__stop *stop)
+/* The tasks leave usage; gangs that wait for usage to go down are woken. What the tasks hold counts
+ * for limits alone from now on. */
+static void leave_usage(gang_sched *s, struct gang__gang *g, struct gang__stop *stop)
 {
     uint32_t groups = gang__gang_request(g)->group_count;
     gang__order_unblock_queues(s, g->job->leaf);
+    gang__stopping_note_class(stop);
     if (!stop->tasks) {
+        memcpy(stop->by_group, g->has, groups * sizeof(*g->has));
         gang__gang_clear(s, g);
         return;
     }
-    struct task_count t = {stop, s->by_group, 0};
-    memset(s->by_group, 0, groups * sizeof(*s->by_group));
+    struct task_count t = {stop, stop->by_group, 0};
     (void)!gang_alloc_each(s->cluster, g->alloc, count_task, &t);
     gang__usage_out(s, g);
     for (uint32_t group = 0; group < groups; group++) {
-        g->has[group] -= s->by_group[group];
-        g->tasks -= s->by_group[group];
+        g->has[group] -= stop->by_group[group];
+        g->tasks -= stop->by_group[group];
     }
     gang__usage_in(s, g);
     gang__wake_shares(s);
@@ -248,6 +252,7 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
     leave_usage(s, g, stop);
     if (stop->to && handover)
         gang__move_begin(s, stop);
+    gang__stopping_in(stop);
     count_preempted(s, stop);
     /* The host is not asked if all tasks were asked earlier, one by one, or if the host has not
      * heard of the start. */

@@ -6,11 +6,14 @@
 
 #include "sched/stop/stop_in.h"
 
-/* One block: the tasks of the stop, then those of them that have not stopped yet. */
+/* One block: the tasks of the stop, those of them that have not stopped yet, and their number in
+ * each group. */
 bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *stop, size_t tasks)
 {
-    stop->own = gang__zalloc(&s->mem, 2 * tasks + 1, sizeof(*stop->own));
+    stop->groups = stop->gang ? gang__gang_request(stop->gang)->group_count : 0;
+    stop->own = gang__zalloc(&s->mem, 2 * tasks + stop->groups + 1, sizeof(*stop->own));
     stop->still = stop->own ? stop->own + tasks : NULL;
+    stop->by_group = stop->own ? stop->still + tasks : NULL;
     return stop->own != NULL;
 }
 

@@ -170,6 +170,7 @@ void gang__gpu_memory_refresh(gang_sched *s)
             (void)!gang__request_class_refresh(s, request_class);
         }
     count_all_usage(s, 1);
+    gang__stopping_recount(s);
     s->usage.total_epoch = 0; /* limits may allow more gangs now */
     gang__fair_refresh(s);
 }

@@ -103,20 +103,14 @@ uint32_t gang__places_take(gang_sched *s, const struct gang__gang *g,
     return gang__takes_sum(s, g->request_class, s->by_group, take);
 }
 
-static struct gang__queue_state *refused_by_queue(gang_sched *s, struct gang__gang *g,
-                                                  const struct gang__take *take, uint32_t count,
-                                                  bool fixed, struct gang__refusal *refusal)
-{
-    struct gang__queue_state *by = too_many_run(g, &refusal->why);
-    return by ? by : gang__usage_refuse(s, g->job->leaf, take, count, fixed, refusal);
-}
-
 /* The queue that refuses these amounts; NULL: none. */
 struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *g,
                                               const struct gang__take *take, uint32_t count,
                                               bool fixed, struct gang__refusal *refusal)
 {
-    struct gang__queue_state *by = refused_by_queue(s, g, take, count, fixed, refusal);
+    struct gang__queue_state *by = too_many_run(g, &refusal->why);
+    if (!by)
+        by = gang__usage_refuse(s, g->job->leaf, take, count, fixed, refusal);
     if (!by && g->job->leaf_user && beyond_user_limit(s, g, take, count)) {
         refusal->why = GANG_WAIT_USER_LIMIT;
         by = g->job->leaf;
@@ -129,7 +123,8 @@ struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *
 }
 
 /* The user limit was checked when the victims were chosen. It follows the usage of all users of the
- * leaf: a second check might refuse the start for which gangs have stopped. */
+ * leaf: a second check might refuse the start for which gangs have stopped. Limits of queues were
+ * checked then, too, with what other tasks still hold that stop. */
 bool gang__limits_allow_promised(gang_sched *s, struct gang__gang *g,
                                  const struct gang_placement *places, int64_t count)
 {
@@ -137,5 +132,6 @@ bool gang__limits_allow_promised(gang_sched *s, struct gang__gang *g,
     struct gang__take take[GANG__DIMS];
     bool fixed = gang__gang_is_fixed(g, g->alloc != GANG_ID_NONE);
     uint32_t dims = gang__places_take(s, g, places, count, take);
-    return !refused_by_queue(s, g, take, dims, fixed, &refusal);
+    return !too_many_run(g, &refusal.why) &&
+           !gang__usage_refuse_by(s, g->job->leaf, take, dims, fixed, true, &refusal);
 }

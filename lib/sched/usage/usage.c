@@ -2,8 +2,8 @@
 /* Usage and demand of each queue, updated at every change, so that no part ever sums them up.
  *
  * A gang counts in its leaf and in every queue above. Its *usage* is what its running tasks take:
- * tasks that were asked to stop no longer count, tasks that are about to start do, and so do lost
- * tasks that may still run, while they keep their places. Its *demand* is
+ * tasks that were asked to stop no longer count (but for limits: held.c), tasks that are about to
+ * start do, and so do lost tasks that may still run, while they keep their places. Its *demand* is
  * what it lacks, while it may be tried. The part of its usage that preemption never takes is also
  * *fixed*. */
 #include "place/request/request.h"
@@ -308,11 +308,19 @@ struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_s
                                              const struct gang__take *take, uint32_t count,
                                              bool fixed, struct gang__refusal *refusal)
 {
+    return gang__usage_refuse_by(s, leaf, take, count, fixed, false, refusal);
+}
+
+struct gang__queue_state *gang__usage_refuse_by(gang_sched *s, struct gang__queue_state *leaf,
+                                                const struct gang__take *take, uint32_t count,
+                                                bool fixed, bool used_only,
+                                                struct gang__refusal *refusal)
+{
     for (struct gang__queue_state *q = leaf; q->parent; q = q->parent)
         for (uint32_t i = 0; i < count; i++) {
             refusal->dim = take[i].dim;
             refusal->why = GANG_WAIT_LIMIT;
-            if (take[i].amount > q->limit[refusal->dim] - q->used[refusal->dim])
+            if (gang__usage_is_above_limit(q, &take[i], used_only))
                 return q;
             refusal->why = GANG_WAIT_GUARANTEE;
             if (fixed && !q->q->nonpreemptible_to_limit &&

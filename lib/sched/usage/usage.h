@@ -71,6 +71,33 @@ void gang__usage_promise(gang_sched *s, struct gang__gang *g, const struct gang_
 /* Does preemption never take what the gang gets: at its start, or (grows) with one more task? */
 bool gang__gang_is_fixed(const struct gang__gang *g, bool grows);
 
+/* ---- held.c: what stopping tasks hold -------------------------------------------------------- */
+
+/* `used` of the taker's queues counts its places from now on, before any victim is asked to stop;
+ * or no more. */
+void gang__cover_begin(struct gang__handover *handover);
+void gang__cover_end(struct gang__handover *handover);
+
+/* Notes in which partition the gang of the stop runs: before it leaves usage. */
+void gang__stopping_note_class(struct gang__stop *stop);
+/* The tasks of the stop hold what they took, though their queues do not use it; or they have
+ * stopped. */
+void gang__stopping_in(struct gang__stop *stop);
+void gang__stopping_out(struct gang__stop *stop);
+/* Those of its tasks that move (stop->to) have their new places in `used` (1), or not (-1). */
+void gang__stopping_move(struct gang__stop *stop, int64_t sign);
+/* The amounts of classes, or the queues, changed: count all again, from zero. */
+void gang__stopping_recount(gang_sched *s);
+
+/* Would the queue hold more than its limit with these amounts? (used_only: when all that is asked
+ * to stop has stopped.) */
+static inline bool gang__usage_is_above_limit(const struct gang__queue_state *q,
+                                              const struct gang__take *take, bool used_only)
+{
+    int64_t held = q->used[take->dim] + (used_only ? 0 : q->stopping[take->dim]);
+    return take->amount > q->limit[take->dim] - held;
+}
+
 /* Why a queue refuses amounts. */
 struct gang__refusal {
     uint32_t dim; /* the dimension that exceeds a bound */
@@ -95,6 +122,11 @@ bool gang__usage_exceeds_guarantees(const struct gang__queue_state *leaf,
 struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_state *leaf,
                                              const struct gang__take *take, uint32_t count,
                                              bool fixed, struct gang__refusal *refusal);
+/* The same of what was promised before: `used_only` when the limits were asked. */
+struct gang__queue_state *gang__usage_refuse_by(gang_sched *s, struct gang__queue_state *leaf,
+                                                const struct gang__take *take, uint32_t count,
+                                                bool fixed, bool used_only,
+                                                struct gang__refusal *refusal);
 
 /* Tasks of a group that a gang still lacks. */
 int64_t gang__gang_lacks(const struct gang__gang *g, uint32_t group);
