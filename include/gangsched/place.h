@@ -236,6 +236,9 @@ GANG_API gang_result gang_alloc_get(gang_cluster *cluster, gang_alloc_id id,
  * Enumerate: called once for each task, in task order, on the caller's thread; a result other than
  * 0 stops and is returned. `task` is valid during the call. The visitor may query; it must not
  * change this allocation (GANG_EBUSY). Tasks keep their numbers when others are given back.
+ * A task of a job that was reported stopped or ended, or was killed, is not shown any more, here
+ * and in gang_alloc_get(), gang_alloc_write_json() and gang_alloc_write_hosts(). What it held may
+ * be kept for another job until more tasks have stopped.
  * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY; the visitor's result.
  * Any thread; several may read at once.
  */

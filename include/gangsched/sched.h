@@ -149,21 +149,26 @@ struct gang_event {
     uint64_t cookie; /**< of the job */
     /** The allocation concerned (gang_alloc_each() shows its tasks); GANG_ID_NONE: none. */
     gang_alloc_id alloc;
-    int32_t gang;   /**< which gang of the job: 0, or more with gang_job_spec.group_after */
-    int32_t state;  /**< GANG_JOB_*, after the event */
-    int32_t end;    /**< GANG_END_* */
+    int32_t gang;  /**< which gang of the job: 0, or more with gang_job_spec.group_after */
+    int32_t state; /**< GANG_JOB_*, after the event */
+    /** GANG_END_*. Ops preempt, suspend, shrink and kill: how the job ends when all its tasks have
+     *  stopped; GANG_END_NONE: it goes on, or waits again. */
+    int32_t end;
     int32_t reason; /**< GANG_REASON_* */
-    /** Ops grow, shrink and lost, and op kill after op shrink: the numbers of the tasks
-     *  (gang_task.task), ascending. Of shrink and kill those that have not stopped yet. Other
-     *  ops: NULL. */
+    /** Numbers of tasks (gang_task.task), ascending. Op grow: the new tasks. Op lost: the tasks that
+     *  are out of reach. Op shrink, and op kill after it: of the tasks that are to stop those that
+     *  have not stopped yet. Other ops: NULL. Ops preempt, suspend and kill then mean each task
+     *  that gang_alloc_each() shows. */
     const int64_t *tasks;
     size_t task_count;
     /** ops preempt, shrink, suspend: when op kill follows; op lost: when the fence ends; otherwise
      *  0 */
     int64_t deadline_ns;
-    gang_job_id preemptor; /**< the job for which this one is preempted; GANG_ID_NONE: none */
-    int64_t now_ns;        /**< of the run */
-    const char *text;      /**< one English line, never NULL */
+    /** Ops preempt, suspend, shrink and kill: the job for which this one is preempted;
+     *  GANG_ID_NONE: none */
+    gang_job_id preemptor;
+    int64_t now_ns;   /**< of the run */
+    const char *text; /**< one English line, never NULL */
 };
 
 #define GANG_EVENT_INIT                                                        \

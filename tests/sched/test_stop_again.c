@@ -333,6 +333,50 @@ static int32_t launch(const struct gang_event *e, void *user)
     return refuses;
 }
 
+/* The device where a task of an allocation runs; NULL: it does not run. */
+static struct real *real_of(gang_alloc_id alloc, int64_t task)
+{
+    for (size_t i = 0; i < NODES * GPUS; i++)
+        if (real[i / GPUS][i % GPUS].job && real[i / GPUS][i % GPUS].alloc == alloc &&
+            real[i / GPUS][i % GPUS].task == task)
+            return &real[i / GPUS][i % GPUS];
+    return NULL;
+}
+
+/* What is to stop runs: tasks that the event names, or those that the allocation shows. */
+static void check_named(const struct gang_event *e)
+{
+    for (size_t i = 0; i < e->task_count; i++)
+        ck_assert_msg(real_of(e->alloc, e->tasks[i]), "task %" PRId64 " has stopped", e->tasks[i]);
+    const struct task_list *list = stage_tasks(&h.stage, e->alloc);
+    for (size_t i = 0; i < list->count; i++)
+        ck_assert_msg(real_of(e->alloc, list->task[i].task), "task %" PRId64 " has stopped",
+                      list->task[i].task);
+    ck_assert_uint_gt(e->task_count + list->count, 0);
+}
+
+/* A task is shown exactly as long as it runs. */
+static void check_shown(void)
+{
+    static struct task_list list;
+    size_t shown = 0, runs = 0;
+    for (gang_alloc_id id = gang_alloc_next(h.stage.c, GANG_ID_NONE); id;
+         id = gang_alloc_next(h.stage.c, id)) {
+        bool starts = false; /* else it is a placeholder of the scheduler */
+        for (size_t i = 0; i < NODES * GPUS; i++)
+            starts =
+                starts || (real[i / GPUS][i % GPUS].job && real[i / GPUS][i % GPUS].alloc == id);
+        list = *stage_tasks(&h.stage, id);
+        for (size_t i = 0; starts && i < list.count; i++)
+            ck_assert_msg(real_of(id, list.task[i].task), "task %" PRId64 " is shown, but stopped",
+                          list.task[i].task);
+        shown += starts ? list.count : 0;
+    }
+    for (size_t i = 0; i < NODES * GPUS; i++)
+        runs += real[i / GPUS][i % GPUS].job != GANG_ID_NONE;
+    ck_assert_uint_eq(shown, runs);
+}
+
 /* Calls for each device where named tasks of the event run. Returns how many. */
 static int each(const struct gang_event *e, void (*what)(struct real *r))
 {
@@ -360,6 +404,7 @@ static void is_gone(struct real *r)
 static int32_t stop(const struct gang_event *e, void *user)
 {
     (void)user;
+    check_named(e);
     if (one_in(3)) {
         busy_answers++;
         return GANG_EBUSY;
@@ -381,6 +426,7 @@ static int32_t stop(const struct gang_event *e, void *user)
 static int32_t stop_in_memory(const struct gang_event *e, void *user)
 {
     (void)user;
+    check_named(e);
     if (one_in(4))
         return 1;
     if (one_in(3))
@@ -392,6 +438,7 @@ static int32_t stop_in_memory(const struct gang_event *e, void *user)
 static int32_t kill_them(const struct gang_event *e, void *user)
 {
     (void)user;
+    check_named(e);
     if (one_in(2)) {
         busy_answers++;
         return GANG_EBUSY;
@@ -466,6 +513,7 @@ START_TEST(no_task_starts_on_a_device_where_another_one_runs)
                 some_end();
             int64_t wait = gang_sched_timeout_ns(h.s, h.now_ns), pause = below(4) * HOST_SECOND;
             host_run(&h, wait > 0 && wait < pause ? wait : pause);
+            check_shown();
         }
         ck_assert_uint_eq(gang_job_next(h.s, GANG_ID_NONE), GANG_ID_NONE); /* all have ended */
         ck_assert_int_eq(host_gpus_free(&h), NODES * GPUS);

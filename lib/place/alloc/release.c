@@ -247,7 +247,7 @@ static uint32_t copy_as_holder(uint64_t *to, const uint64_t *task)
         if (!(task[GANG__TASK_HEAD + i] & GANG__DELTA_POOL))
             to[GANG__TASK_HEAD + n++] = task[GANG__TASK_HEAD + i];
     to[0] = node;
-    to[1] = gang__task_word(GANG__NO_NUMBER, n, GANG__HOLDER);
+    to[1] = gang__task_word_of(GANG__NO_NUMBER, n, GANG__HOLDER);
     return n ? GANG__TASK_HEAD + n : 0;
 }
 

@@ -79,7 +79,7 @@ void gang__exclusive_append(struct gang__alloc *a, const struct gang__plan *p)
         uint64_t *task = a->data + a->used;
         unsigned n = deltas_of(p, v, task + GANG__TASK_HEAD);
         task[0] = v->node->id;
-        task[1] = gang__task_word(GANG__NO_NUMBER, n, GANG__HOLDER);
+        task[1] = gang__task_word_of(GANG__NO_NUMBER, n, GANG__HOLDER);
         if (n)
             a->used += GANG__TASK_HEAD + n;
     }

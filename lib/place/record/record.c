@@ -165,7 +165,7 @@ static void append(struct gang__alloc *a, const struct gang__plan *p)
         uint64_t *task = a->data + a->used;
         unsigned n = deltas_of(p, planned, task + GANG__TASK_HEAD);
         task[0] = p->nodes.copy[planned->copy].node->id;
-        task[1] = gang__task_word(a->next_number++, n, planned->group);
+        task[1] = gang__task_word_of(a->next_number++, n, planned->group);
         a->used += GANG__TASK_HEAD + n;
     }
     a->tasks += (uint32_t)p->tasks.count;

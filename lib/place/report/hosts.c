@@ -104,7 +104,8 @@ static void put_cores(struct out *o, const struct gang_task *task, uint64_t of_n
 /* This task or the first after it that is listed; NULL: none. */
 static const uint64_t *listed(const struct gang__alloc *a, const uint64_t *task, int32_t group)
 {
-    while (task && group >= 0 && gang__task_group(task) != (uint32_t)group)
+    while (task && ((group >= 0 && gang__task_group(task) != (uint32_t)group) ||
+                    gang__task_has_stopped(task)))
         task = gang__task_next(a, task);
     return task;
 }

@@ -65,10 +65,9 @@ void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *
 /* ---- public ---------------------------------------------------------------------------------- */
 
 /* The visitor runs outside any read section of ours: the record is held by the reader count. */
-gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit, void *user)
+static gang_result each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit, void *user,
+                        bool stopped)
 {
-    if (!cluster || !visit)
-        return GANG_EINVAL;
     struct gang__alloc *a;
     gang_result r = gang__alloc_read(cluster, id, &a);
     if (r != GANG_OK)
@@ -76,11 +75,24 @@ gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_f
     for (const uint64_t *task = gang__task_first(a); task && r == GANG_OK;
          task = gang__task_next(a, task)) {
         struct gang_task out;
+        if (!stopped && gang__task_has_stopped(task))
+            continue;
         gang__task_decode(cluster, task, &out);
         r = visit(&out, user);
     }
     gang__alloc_read_end(a);
     return r;
+}
+
+gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit, void *user)
+{
+    return cluster && visit ? each(cluster, id, visit, user, false) : (gang_result)GANG_EINVAL;
+}
+
+gang_result gang__alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit,
+                             void *user)
+{
+    return each(cluster, id, visit, user, true);
 }
 
 gang_result gang_alloc_task(gang_cluster *cluster, gang_alloc_id id, int64_t number,
@@ -95,6 +107,8 @@ gang_result gang_alloc_task(gang_cluster *cluster, gang_alloc_id id, int64_t num
         return r;
     bool is_number = number >= 0 && number < GANG__NO_NUMBER;
     const uint64_t *found = is_number ? gang__task_find(a, (uint32_t)number) : NULL;
+    if (found && gang__task_has_stopped(found))
+        found = NULL;
     if (found)
         gang__task_decode(cluster, found, &out);
     gang__alloc_read_end(a);

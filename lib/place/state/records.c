@@ -291,6 +291,33 @@ void gang__alloc_read_end(struct gang__alloc *a)
     gang__sub_release(&a->state, 1);
 }
 
+/* Is the number in the list? `next`: index of the first entry that is not below it. */
+static bool is_listed(const int64_t *list, size_t count, size_t *next, int64_t number)
+{
+    while (*next < count && list[*next] < number)
+        ++*next;
+    return *next < count && list[*next] == number;
+}
+
+/* No other thread may change the record, so that it needs no lock: others only read. */
+void gang__alloc_mark_stopped(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count,
+                              const int64_t *except, size_t except_count)
+{
+    uint64_t state;
+    struct gang__alloc *a = alloc_of(w->cluster, id, &state);
+    if (!a || gang__load(&a->owner) != gang__owner_of(w))
+        return;
+    size_t next = 0, skip = 0;
+    for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
+        int64_t number = gang__task_number(task);
+        if ((tasks && !is_listed(tasks, count, &next, number)) ||
+            is_listed(except, except_count, &skip, number))
+            continue;
+        gang__a64 *word = (gang__a64 *)&a->data[task - a->data + 1];
+        gang__store_relaxed(word, gang__load_relaxed(word) | GANG__TASK_STOPPED);
+    }
+}
+
 gang_alloc_id gang_alloc_next(gang_cluster *cluster, gang_alloc_id id)
 {
     if (!cluster)

@@ -9,12 +9,16 @@
 
 /* ---- one task ---- What one task holds, as kept in gang__alloc.data:
  *   word 0   id of its node
- *   word 1   number of the task | deltas << 32 | group << 48 | GANG__TASK_MARK
+ *   word 1   number of the task | deltas << 32 | GANG__TASK_STOPPED | group << 48 |
+ *            GANG__TASK_MARK
  *   then     deltas: payload of the operation | word of the cell << 40 | GANG__DELTA_POOL
  * A delta of capacity shared in time (place/whatif/timeshare.h) is marked GANG__DELTA_SHARED: the
  * task has it, but the cell of the node does not count it. An exclusive allocation also has
  * *holders*: what it holds of a node beside its tasks there. A holder is an entry of group
- * GANG__HOLDER and number GANG__NO_NUMBER; no public call shows it. */
+ * GANG__HOLDER and number GANG__NO_NUMBER; no public call shows it.
+ *
+ * Word 1 of an owned record (gang__alloc.owner): relaxed, pairs with none. The owner may mark a
+ * task as stopped while other threads read the record; nothing else of it changes then. */
 enum { GANG__TASK_HEAD = 2, GANG__SMALL_CLASS = 3, GANG__HOLDER = 0x7fff };
 #define GANG__NO_NUMBER UINT32_MAX
 /* Set in each word 1 and in no delta, so that a search may begin anywhere in the data. */
@@ -22,21 +26,32 @@ enum { GANG__TASK_HEAD = 2, GANG__SMALL_CLASS = 3, GANG__HOLDER = 0x7fff };
 #define GANG__DELTA_POOL (UINT64_C(1) << 48)
 #define GANG__DELTA_SHARED (UINT64_C(1) << 49)
 
-static inline uint64_t gang__task_word(uint32_t number, unsigned deltas, uint32_t group)
+static inline uint64_t gang__task_word_of(uint32_t number, unsigned deltas, uint32_t group)
 {
     return number | (uint64_t)deltas << 32 | (uint64_t)group << 48 | GANG__TASK_MARK;
 }
+/* The task has stopped, and its place is released later: public calls do not show it any more. */
+#define GANG__TASK_STOPPED (UINT64_C(1) << 47)
+
+static inline uint64_t gang__task_word(const uint64_t *task)
+{
+    return gang__load_relaxed((const gang__a64 *)&task[1]);
+}
 static inline uint32_t gang__task_number(const uint64_t *task)
 {
-    return (uint32_t)task[1];
+    return (uint32_t)gang__task_word(task);
 }
 static inline unsigned gang__task_deltas(const uint64_t *task)
 {
-    return (unsigned)(task[1] >> 32 & 0xffff);
+    return (unsigned)(gang__task_word(task) >> 32 & 0x7fff);
 }
 static inline uint32_t gang__task_group(const uint64_t *task)
 {
-    return (uint32_t)(task[1] >> 48 & 0x7fff);
+    return (uint32_t)(gang__task_word(task) >> 48 & 0x7fff);
+}
+static inline bool gang__task_has_stopped(const uint64_t *task)
+{
+    return (gang__task_word(task) & GANG__TASK_STOPPED) != 0;
 }
 static inline bool gang__task_is_holder(const uint64_t *task)
 {
@@ -172,6 +187,13 @@ gang_result gang__alloc_lock(gang_worker *w, gang_alloc_id id, struct gang__allo
 /* Hold a record for reading, together with other readers: GANG_OK, GANG_ESTALE, GANG_EBUSY. */
 gang_result gang__alloc_read(gang_cluster *c, gang_alloc_id id, struct gang__alloc **a);
 void gang__alloc_read_end(struct gang__alloc *a);
+
+/* Mark tasks (NULL: all) of an allocation that this worker keeps for itself as stopped, but for
+ * those in `except`: they hold their places, but gang_alloc_each() and other public calls do not
+ * show them any more. Numbers ascend. Owner of the worker; wait-free, also while other threads read
+ * the record. O(tasks of the allocation). */
+void gang__alloc_mark_stopped(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count,
+                              const int64_t *except, size_t except_count);
 
 /* The record of an index, or NULL past the end. */
 struct gang__alloc *gang__alloc_at(gang_cluster *c, uint32_t index);

@@ -49,7 +49,7 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
             if (held == GANG_ID_NONE ||
                 gang__calendar_end(s, g) == gang__add_sat(s->now_ns, GANG__OVERRUN_NS))
                 continue;
-            gang_result r = gang_alloc_each(s->cluster, held, subtract_task, &sum);
+            gang_result r = gang__alloc_each(s->cluster, held, subtract_task, &sum);
             if (r != GANG_OK)
                 return gang__error(error, r, "plan", "%s", gang_strerror(r));
         }

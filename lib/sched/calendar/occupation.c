@@ -157,7 +157,7 @@ bool gang__calendar_lay_out_alloc(gang_sched *s, const struct gang__gang *g, gan
     h.lent = s->source[GANG__SOURCE_SLICE]->shares(s, alloc);
     if (!gang__calendar_set_groups(s, request))
         return false;
-    gang_result r = gang_alloc_each(s->cluster, alloc, hold_task, &h);
+    gang_result r = gang__alloc_each(s->cluster, alloc, hold_task, &h);
     if (h.failed || r == GANG_EBUSY || r == GANG_ENOMEM)
         return false;
     if (r != GANG_OK || cal->places == 0)

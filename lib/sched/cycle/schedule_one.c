@@ -48,7 +48,7 @@ static bool is_within_limits(gang_sched *s, struct gang__gang *g, gang_alloc_id 
     struct gang__take take[GANG__DIMS];
     struct gang__refusal refusal;
     memset(s->by_group, 0, groups * sizeof(*s->by_group));
-    if (gang_alloc_each(s->cluster, alloc, gang__count_task, s->by_group) != GANG_OK)
+    if (gang__alloc_each(s->cluster, alloc, gang__count_task, s->by_group) != GANG_OK)
         return false;
     uint32_t n = gang__takes_sum(s, g->request_class, s->by_group, take);
     struct gang__queue_state *by =

@@ -59,7 +59,7 @@ static gang_result check_counts(struct gang__audit *a, const struct gang__gang *
         return gang__error(a->error, GANG_ENOMEM, NULL, "out of memory");
     memset(a->by_group, 0, request->group_count * sizeof(*a->by_group));
     if (g->alloc != GANG_ID_NONE) {
-        gang_result r = gang_alloc_each(a->s->cluster, g->alloc, count_task, &c);
+        gang_result r = gang__alloc_each(a->s->cluster, g->alloc, count_task, &c);
         if (r != GANG_OK)
             return GANG__AUDIT_BAD(a, path, "its allocation: %s", gang_strerror(r));
     }

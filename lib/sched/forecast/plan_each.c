@@ -79,7 +79,7 @@ static int32_t tell_running(struct telling *t, const struct gang__gang *g)
     item.start_ns = g->started_ns;
     item.end_ns = gang__calendar_end(t->s, g);
     t->count = 0;
-    gang_result r = gang_alloc_each(t->s->cluster, held, note_task, t);
+    gang_result r = gang__alloc_each(t->s->cluster, held, note_task, t);
     if (r == GANG_EBUSY || r == GANG_ENOMEM)
         t->failed = true;
     return tell(t, &item);

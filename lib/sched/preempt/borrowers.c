@@ -43,6 +43,6 @@ bool gang__preempt_is_borrower(const struct gang__preemption *p, const struct ga
 {
     struct search search = {p, v, false};
     if (p->owns_nodes)
-        (void)!gang_alloc_each(p->s->cluster, v->g->alloc, look_at, &search);
+        (void)!gang__alloc_each(p->s->cluster, v->g->alloc, look_at, &search);
     return search.found;
 }

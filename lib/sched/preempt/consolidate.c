@@ -32,7 +32,7 @@ static bool place_on_theirs(struct gang__preemption *p)
     }
     memset(v->theirs, 0, words * sizeof(*v->theirs));
     for (size_t i = 0; i < v->count; i++)
-        (void)!gang_alloc_each(s->cluster, v->list[i].g->alloc, mark_node, s);
+        (void)!gang__alloc_each(s->cluster, v->list[i].g->alloc, mark_node, s);
     w.only = v->theirs;
     w.only_end = w.on->end;
     return gang__preempt_place_in(p, &w);

@@ -85,7 +85,7 @@ static gang_result release_own(struct gang__preemption *p, struct gang__victim *
     if (v->g->victim.tentative_count == 0 && v->g->stop.unreleased == 0)
         return back ? gang__snapshot_retake(s->scratch, id)
                     : gang__snapshot_release_where(s->scratch, id, NULL, 0, &v->node);
-    (void)!gang_alloc_each(s->cluster, id, rest_task, &r);
+    (void)!gang__alloc_each(s->cluster, id, rest_task, &r);
     if (r.failed)
         return GANG_ENOMEM;
     if (r.count == 0)

@@ -29,7 +29,7 @@ static bool put_back_others(gang_sched *s)
         v->kept[(uint32_t)s->placement.place[i].node] = true;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].node == GANG_ID_NONE)
-            (void)!gang_alloc_each(s->cluster, v->list[i].g->alloc, keep_node, s);
+            (void)!gang__alloc_each(s->cluster, v->list[i].g->alloc, keep_node, s);
     gang__snapshot_restore(s->scratch, s->preempt.base, v->kept);
     return true;
 }

@@ -157,7 +157,7 @@ static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__gang
     c->spares = c->next = 0;
     if (is_protected(s, gang) || gang->tasks + gang->ended <= gang__gang_request(gang)->min)
         return;
-    if (gang_alloc_each(s->cluster, gang->alloc, gather_task, &g) != GANG_OK) {
+    if (gang__alloc_each(s->cluster, gang->alloc, gather_task, &g) != GANG_OK) {
         s->preempt.victims->failed = s->preempt.victims->failed || g.failed;
         c->spares = 0;
         return;

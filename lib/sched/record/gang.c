@@ -17,7 +17,7 @@ bool gang__gang_count(gang_sched *s, struct gang__gang *g)
     uint32_t groups = gang__gang_request(g)->group_count;
     memset(g->has, 0, groups * sizeof(*g->has));
     g->tasks = 0;
-    if (gang_alloc_each(s->cluster, g->alloc, gang__count_task, g->has) != GANG_OK)
+    if (gang__alloc_each(s->cluster, g->alloc, gang__count_task, g->has) != GANG_OK)
         return false;
     for (uint32_t group = 0; group < groups; group++)
         g->tasks += g->has[group];

@@ -4,6 +4,7 @@
 #ifndef GANG__SCHED_RECORD_H
 #define GANG__SCHED_RECORD_H
 
+#include "place/report/report.h"
 #include "sched/record/sched_state.h"
 
 /* ---- host.c ---- */
@@ -23,7 +24,7 @@ struct gang_event gang__event_of(const gang_sched *s, const struct gang__gang *g
 
 /* ---- gang.c ---- */
 
-/* For gang_alloc_each(): counts tasks in an array of int64_t, one number for each group. */
+/* For gang__alloc_each(): counts tasks in an array of int64_t, one number for each group. */
 int32_t gang__count_task(const struct gang_task *task, void *by_group);
 
 /* Set g->has and g->tasks from the gang's allocation. False: the allocation is gone. */

@@ -61,7 +61,7 @@ static gang_result put_kept(struct gang__trial *t, const struct gang__stop *stop
     struct gang__calendar *cal = s->calendar;
     struct keeping k = {s, stop, false};
     cal->places = 0;
-    gang_result r = gang_alloc_each(s->cluster, stop->alloc, keep_task, &k);
+    gang_result r = gang__alloc_each(s->cluster, stop->alloc, keep_task, &k);
     if (k.failed || r == GANG_EBUSY || r == GANG_ENOMEM)
         return GANG_ENOMEM;
     if (cal->places == 0)

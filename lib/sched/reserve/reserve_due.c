@@ -129,7 +129,7 @@ static size_t list_jobs(gang_sched *s, const struct gang__reserve *r, size_t nod
         for (uint32_t i = 0; i < job->gang_count && !w.there; i++) {
             gang_alloc_id held = gang__gang_holds(&job->gang[i]);
             if (held != GANG_ID_NONE && job->gang[i].reserve.inside_of != r)
-                (void)!gang_alloc_each(s->cluster, held, is_there, &w);
+                (void)!gang__alloc_each(s->cluster, held, is_there, &w);
         }
         if (w.there &&
             gang__grow(&s->mem, (void **)&all->jobs, &all->job_cap, count + 1, sizeof(*all->jobs)))

@@ -189,7 +189,7 @@ bool gang__reserve_is_reserved_until(gang_sched *s, const struct gang__job *job,
         if (g->reserve.inside_of)
             w.barred = !could_stay(s, g, w.until_ns);
         else
-            (void)!gang_alloc_each(s->cluster, g->alloc, stays_at, &w);
+            (void)!gang__alloc_each(s->cluster, g->alloc, stays_at, &w);
     }
     return w.barred;
 }

@@ -6,6 +6,7 @@
 #include "place/alloc/alloc.h"
 #include "place/record/record.h"
 #include "place/request/request.h"
+#include "place/state/records.h"
 #include "sched/calendar/calendar.h"
 #include "sched/order/order.h"
 #include "sched/record/state.h"
@@ -15,6 +16,12 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+void gang__stop_mark(gang_sched *s, const struct gang__stop *stop)
+{
+    gang__alloc_mark_stopped(s->worker, stop->alloc, stop->own, stop->own_count, stop->still,
+                             stop->left);
+}
 
 /* The stop holds nothing any more. */
 static void count_given(struct gang__stop *stop)
@@ -103,6 +110,10 @@ bool gang__stop_release_to_taker(gang_sched *s, struct gang__stop *stop)
     stop->released = !stop->deferred;
     if (stop->released)
         count_given(stop);
+    else if (last)
+        gang__alloc_mark_stopped(s->worker, stop->alloc, NULL, 0, NULL, 0);
+    else
+        gang__stop_mark(s, stop);
     if (stop->gang)
         gang__wake_holding(s, stop->gang);
     if (r == GANG_ENOMEM)
@@ -222,6 +233,7 @@ void gang__give_back_or_defer(gang_sched *s, struct gang__gang *g, gang_alloc_id
                            : gang__stop_alloc_tasks(s, stop, 0))) {
             stop->alloc = alloc;
             stop->stopped = stop->deferred = true;
+            gang__alloc_mark_stopped(s->worker, alloc, tasks, count, NULL, 0);
             stop->gang = g;
             stop->counted = g != NULL;
             if (g)

@@ -35,22 +35,26 @@ static void stopped_all(gang_sched *s, struct gang__stop *stop)
         gang__fence_ended(s, stop);
     if (!gang__fence_of(g, stop->alloc)) /* otherwise some of it may still run */
         s->stop.hooks->stopped(s, stop->alloc);
-    if (!stop->handover) {
+    stop->left = 0;
+    if (stop->handover) {
+        gang__stop_mark(s, stop);
+    } else {
         gang__stop_release(s, stop);
         gang__stop_free(s, stop);
     }
     gang__wake_job(s, g->job, GANG__WAKE_STOPPED);
 }
 
-/* A task that is reported twice counts once. */
-static void note_task_stopped(struct gang__stop *stop, int64_t task)
+/* A task that is reported twice counts once. False: it does not count. */
+static bool note_task_stopped(struct gang__stop *stop, int64_t task)
 {
     int64_t *at =
         stop->left ? bsearch(&task, stop->still, stop->left, sizeof(task), gang__by_number) : NULL;
     if (!at)
-        return;
+        return false;
     stop->left--;
     memmove(at, at + 1, (stop->left - (size_t)(at - stop->still)) * sizeof(*at));
+    return true;
 }
 
 /* Put the tasks that are of the stop last, ascending. Returns how many are before them. */
@@ -90,11 +94,14 @@ void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *g, const int64_t *t
 {
     struct gang__stop *next;
     for (struct gang__stop *stop = g->stop.first; stop; stop = next) {
+        bool some = false;
         next = stop->next;
         for (size_t i = 0; tasks && i < count; i++)
-            note_task_stopped(stop, tasks[i]);
+            some = note_task_stopped(stop, tasks[i]) || some;
         if (!tasks)
             stop->left = 0;
+        if (some && stop->left > 0)
+            gang__stop_mark(s, stop);
         if (stop->left == 0) {
             stopped_all(s, stop);
             next = g->stop.first; /* the list may have changed */
@@ -190,7 +197,7 @@ static void leave_usage(gang_sched *s, struct gang__gang *g, struct gang__stop *
         return;
     }
     struct task_count t = {stop, stop->by_group, 0};
-    (void)!gang_alloc_each(s->cluster, g->alloc, count_task, &t);
+    (void)!gang__alloc_each(s->cluster, g->alloc, count_task, &t);
     gang__usage_out(s, g);
     for (uint32_t group = 0; group < groups; group++) {
         g->has[group] -= stop->by_group[group];

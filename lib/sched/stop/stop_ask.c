@@ -18,6 +18,7 @@ static int32_t (*op_for(const gang_sched *s,
     return stop->suspends ? s->ops.suspend : s->ops.preempt;
 }
 
+/* Of single tasks: those that have not stopped. Of a whole gang all that it shows have not. */
 static struct gang_event event_of(gang_sched *s, const struct gang__stop *stop, const char *text)
 {
     struct gang_event e = gang__event_of(s, stop->gang, stop->reason, text);
@@ -25,6 +26,8 @@ static struct gang_event event_of(gang_sched *s, const struct gang__stop *stop, 
     e.tasks = stop->tasks ? stop->still : NULL;
     e.task_count = stop->tasks ? stop->left : 0;
     e.state = gang__job_state_now(stop->gang->job);
+    e.preemptor = stop->because;
+    e.end = stop->end;
     return e;
 }
 
@@ -47,8 +50,6 @@ static int32_t ask(gang_sched *s, struct gang__stop *stop)
     struct gang__gang *g = stop->gang;
     struct gang_event e = event_of(s, stop, "asked to stop");
     e.deadline_ns = stop->deadline_ns;
-    e.preemptor = stop->because;
-    e.end = stop->end;
     int32_t (*op)(const struct gang_event *, void *) = op_for(s, stop);
     int32_t answer = op ? op(&e, s->user) : REFUSED;
     if (stop->suspends && is_refusal(answer) && g->places) { /* preempt it instead */

@@ -32,5 +32,8 @@ void gang__fence_ended(gang_sched *s, struct gang__stop *fence);
 
 /* The time of the fence has come: true; a line of op log says so. */
 bool gang__fence_passed(gang_sched *s, const struct gang__stop *fence);
+/* Tasks of the stop that have stopped hold their places until these are released: from now on
+ * public calls do not show them. */
+void gang__stop_mark(gang_sched *s, const struct gang__stop *stop);
 
 #endif

@@ -61,7 +61,7 @@ static bool note_places(gang_sched *s, struct gang__gang *g, const struct gang__
     g->places = gang__zalloc(&s->mem, (size_t)info.tasks, sizeof(*g->places));
     if (!g->places)
         return false;
-    if (gang_alloc_each(s->cluster, g->alloc, add_place, &n) != GANG_OK || g->place_count == 0) {
+    if (gang__alloc_each(s->cluster, g->alloc, add_place, &n) != GANG_OK || g->place_count == 0) {
         gang__release(&s->mem, g->places);
         g->places = NULL;
     }

@@ -42,7 +42,7 @@ static void mark_nodes(struct mark *m)
             if (g->job->preemptible == GANG_PREEMPTIBLE)
                 continue;
             m->value = gang__queue_is_below(s->qs[i], m->leaf) ? 2 : 1;
-            (void)!gang_alloc_each(s->cluster, g->alloc, mark_task, m);
+            (void)!gang__alloc_each(s->cluster, g->alloc, mark_task, m);
         }
     }
 }
