@@ -4,8 +4,14 @@
  * @brief What is to run, by value: a job's request, queue, order, and what happens on failures.
  *
  * A *job* is a request (model.h: task groups, minima, constraints) with a queue, a user, a priority
- * and rules for its life. sched.h accepts it. Tasks are numbered through the groups in order: group
- * 0 has the tasks 0..count-1, group 1 the following ones.
+ * and rules for its life. sched.h accepts it.
+ *
+ * A task has one number and one group for the life of its job (gang_task.task, gang_task.group).
+ * Tasks are numbered through the groups in order, by `count`: group 0 owns the numbers 0..count-1,
+ * group 1 the following ones, and so on, also with group_after. A task that starts gets the lowest
+ * number of its group that no other task has: the number of a task that was lost, stopped or moved
+ * comes again, that of a task that succeeded or failed for good does not, until the whole gang
+ * starts again. A suspended task resumes with its number, devices and cores.
  */
 #ifndef GANGSCHED_JOB_H
 #define GANGSCHED_JOB_H
@@ -79,7 +85,8 @@ enum {
 };
 
 /** What to do when tasks of a running job are lost: failed, without heartbeat, or on a node that
- *  is down or removed. Applies unless the role of the group decides. */
+ *  is down or removed. Applies unless the role of the group decides. A task that is reported failed
+ *  while its gang is being suspended is lost, too; "placed again" is then from its resume on. */
 enum {
     GANG_LOSS_COUNT = 0, /**< nothing: the others continue; the group's role decides at the end */
     GANG_LOSS_FAIL = 1,  /**< the job fails */
@@ -92,7 +99,7 @@ enum {
     GANG_LOSS_SHRINK = 4
 };
 
-/** A job, by value. Its tasks are numbered through its groups in order. All pointers are
+/** A job, by value. All pointers are
  *  borrowed for the duration of the call. */
 struct gang_job_spec {
     size_t size;         /**< sizeof(struct gang_job_spec) */
@@ -174,8 +181,9 @@ struct gang_job_spec {
      *      that have come, if they suffice; otherwise it fails, or waits for back_off_ns. A
      *      complete job has its whole start_within_ns again.
      *  With fewer tasks than announced it is as if it had been submitted with the counts that have
-     *  come, in whole subgroups, and the same minima: its tasks are numbered by these counts. They
-     *  suffice if they meet the minima, with at least one task of each group. Not with `running`.
+     *  come, in whole subgroups, and the same minima: its tasks are numbered by these counts; with
+     *  group_after by those announced. They suffice if they meet the minima, with at least one task
+     *  of each group. Not with `running`.
      */
     int32_t announced;
     /** 1: each time that the job starts, its elastic tasks that fit arrive with it: op start comes

@@ -163,25 +163,37 @@ GANG_API gang_result gang_alloc_shrink(gang_worker *worker, gang_alloc_id id, co
 GANG_API gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id) GANG_MUST_CHECK;
 
 /** The exact place of one task: for a host that restores its state, or has a placement of its
- *  own. */
+ *  own. Callers built with an older, shorter struct leave the task and the cores to the library. */
 struct gang_placement {
     size_t size;         /**< sizeof(struct gang_placement) */
     int32_t group;       /**< index of the group */
     int32_t any_devices; /**< 1: `gpus` is ignored and the library picks the devices */
     gang_node_id node;
     uint64_t gpus; /**< bit i: GPU i, wholly or the group's share of it */
+    /** number of the task (gang_task.task), one of its group; -1: the library chooses. Of the
+     *  places of one call all name their task, or none does. */
+    int64_t task;
+    int32_t any_cores; /**< 1: `cores` is ignored and the library picks the cores */
+    int32_t reserved0;
+    uint64_t cores[GANG_MAX_CORES / 64]; /**< bit i: core i of the node, the task's own ones */
 };
 
-#define GANG_PLACEMENT_INIT                       \
-    {                                             \
-        sizeof(struct gang_placement), 0, 1, 0, 0 \
+#define GANG_PLACEMENT_INIT                                  \
+    {                                                        \
+        sizeof(struct gang_placement), 0, 1, 0, 0, -1, 1, 0, \
+        {                                                    \
+            0                                                \
+        }                                                    \
     }
 
 /**
  * Take exactly these places, all or nothing, whatever `min`, constraints and node states say
  * (capacity is always respected; a node that is removed takes nothing).
  * @return GANG_OK; GANG_ENOFIT (taken already; `error` names node and kind); GANG_ESTALE (node);
- *   GANG_EINVAL; GANG_ERANGE (more tasks of a group than `count`); GANG_ENOMEM; GANG_ELIMIT.
+ *   GANG_EINVAL (also devices or cores that do not suit the group; some places name their task,
+ *   some do not); GANG_EEXIST (the number of another task); GANG_ERANGE (more tasks of a group than
+ *   `count`; a task that is not of its group); GANG_ENOMEM; GANG_ELIMIT. `error` has the path:
+ *   "places[3]".
  * Owner of the worker. Lock-free.
  */
 GANG_API gang_result gang_alloc_adopt(gang_worker *worker, gang_request *request,
@@ -190,10 +202,13 @@ GANG_API gang_result gang_alloc_adopt(gang_worker *worker, gang_request *request
 
 /** One task of an allocation. */
 struct gang_task {
-    size_t size;  /**< sizeof(struct gang_task) */
-    int64_t task; /**< number of the task, constant while it is held, unique in the allocation */
+    size_t size; /**< sizeof(struct gang_task) */
+    /** Number of the task, constant while it is held, unique in the allocation. Group g owns the
+     *  numbers from the sum of the `count` of the groups before it; a new task of the group gets
+     *  the lowest one that is free. Of a job: see job.h. */
+    int64_t task;
     gang_node_id node;
-    int32_t group;      /**< index of its group */
+    int32_t group;      /**< index of its group; in an allocation of a job, in the job */
     int32_t gpu_count;  /**< devices it holds or shares */
     int32_t gpu_share;  /**< milli-GPUs of each of them; 1000: whole */
     int32_t core_count; /**< cores of its own; 0: runs in the shared ones */

@@ -278,8 +278,8 @@ struct gang_host_ops {
      *  the same. Without a grace period the gang has stopped when this call returns. Refused:
      *  the gang is preempted instead. NULL: it counts as stopped at once. */
     int32_t (*suspend)(const struct gang_event *event, void *user);
-    /** Continue on the same nodes and devices. Refused: as with start; in time slicing the gang
-     *  stays suspended until its next time slice. NULL: accepted. */
+    /** Continue: each task on its node, devices and cores. Refused: as with start; in time slicing
+     *  the gang stays suspended until its next time slice. NULL: accepted. */
     int32_t (*resume)(const struct gang_event *event, void *user);
     /** The state of a job changed. The result is ignored. NULL: nothing. */
     int32_t (*state)(const struct gang_event *event, void *user);
@@ -727,7 +727,7 @@ GANG_API gang_result gang_job_submit_array(gang_sched *sched, const struct gang_
  *   not affected
  *   set_priority: also of running jobs
  *   set_target: maximum of tasks, over all groups (-1: `count` again). Tasks above it are released,
- *   not below the minimum: the last group first, in a group the newest task first
+ *   not below the minimum: the last group first, in a group the highest number first
  *   set_time_limit: measured from the start; 0: none
  * @return GANG_OK: the message is left; GANG_EINVAL; GANG_ERANGE; GANG_ESTALE (an id that was never
  *   given); GANG_ENOMEM. Any thread; lock-free.
@@ -807,7 +807,8 @@ enum {
  * @param gang which gang of the job (gang_event.gang)
  * @param alloc its allocation; a report about an allocation that has ended is dropped.
  *   GANG_ID_NONE: the present one
- * @param tasks numbers (gang_task.task); NULL: all tasks
+ * @param tasks numbers (gang_task.task); NULL: all tasks. A number that was lost or released and
+ *   came again (op grow) names the new task: report first about the old one
  * @param what GANG_TASK_*
  * @return as the commands above. Any thread; lock-free.
  */

@@ -111,6 +111,93 @@ START_TEST(cores_are_picked_by_the_library)
 }
 END_TEST
 
+static struct gang_placement named(int64_t task, uint64_t cores)
+{
+    struct gang_placement p = at(0, 0);
+    p.task = task;
+    p.any_cores = cores == 0;
+    p.cores[0] = cores;
+    return p;
+}
+
+START_TEST(exactly_these_cores_and_numbers_are_taken)
+{
+    struct gang_group_spec g[] = {group_of(3, 2000, 0), group_of(2, 1000, 0)};
+    struct gang_request_spec spec = request_of(g, 2);
+    struct gang_placement places[] = {named(4, 0x01), named(2, 0x88), named(0, 0)};
+    places[0].group = 1;
+    struct outcome o = adopt(&spec, places, 3);
+    EXPECT_RESULT(o.result, GANG_OK, &o.error);
+    const struct task_list *list = stage_tasks(&s, o.id);
+    static const int64_t task[] = {0, 2, 4, 1, 3};
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(list->task[i].task, task[i]);
+        ck_assert_int_eq(list->task[i].group, task[i] >= 3);
+    }
+    ck_assert_uint_eq(list->task[1].cores[0], 0x88);
+    ck_assert_uint_eq(list->task[2].cores[0], 0x01);
+    ck_assert_uint_eq(list->task[0].cores[0] & 0x89, 0);
+    int64_t granted;
+    MUST(gang_alloc_grow(s.w, o.id, -1, 5, &granted, NULL)); /* what is free, lowest first */
+    list = stage_tasks(&s, o.id);
+    ck_assert_uint_eq(list->count, 5);
+    for (size_t i = 0; i < 5; i++) {
+        ck_assert_int_eq(list->task[i].task, (int64_t)i);
+        ck_assert_int_eq(list->task[i].group, i >= 3);
+    }
+    stage_check(&s);
+}
+END_TEST
+
+static void check_refused(const struct gang_request_spec *spec, const struct gang_placement *places,
+                          int64_t count, gang_result code, const char *path)
+{
+    struct outcome o = adopt(spec, places, count);
+    EXPECT_ERROR(o.result, code, &o.error, path, NULL);
+}
+
+START_TEST(cores_and_numbers_that_cannot_be_are_refused)
+{
+    struct gang_group_spec g[] = {group_of(2, 2000, 0), group_of(2, 1000, 0)};
+    struct gang_request_spec spec = request_of(g, 2);
+    struct gang_placement twice[] = {named(1, 0), named(1, 0)};
+    check_refused(&spec, twice, 2, GANG_EEXIST, "places[1]");
+    struct gang_placement some[] = {named(1, 0), named(-1, 0)};
+    check_refused(&spec, some, 2, GANG_EINVAL, "places[1]");
+    struct gang_placement other = named(2, 0); /* of the other group */
+    check_refused(&spec, &other, 1, GANG_ERANGE, "places[0]");
+    other = named(-2, 0);
+    check_refused(&spec, &other, 1, GANG_EINVAL, "places[0]");
+    struct gang_placement cores = named(-1, 0x07); /* three, for two */
+    check_refused(&spec, &cores, 1, GANG_EINVAL, "places[0]");
+    struct gang_placement taken[] = {named(0, 0x03), named(1, 0x06)};
+    check_refused(&spec, taken, 2, GANG_ENOFIT, "places[1]");
+    struct gang_placement beyond = named(-1, 0x300);
+    check_refused(&spec, &beyond, 1, GANG_ENOFIT, "places[0]");
+    beyond.any_cores = 2;
+    check_refused(&spec, &beyond, 1, GANG_EINVAL, "places[0]");
+}
+END_TEST
+
+/* A host that was built with headers before `task` and `cores`. */
+START_TEST(an_older_placement_leaves_task_and_cores_to_the_library)
+{
+    struct gang_group_spec g = group_of(2, 2000, 0);
+    struct {
+        size_t size;
+        int32_t group, any_devices;
+        gang_node_id node;
+        uint64_t gpus;
+    } older[2] = {{sizeof(older[0]), 0, 1, node[0], 0}, {sizeof(older[0]), 0, 1, node[1], 0}};
+    struct outcome o = adopt_group(&g, (const struct gang_placement *)(const void *)older, 2);
+    EXPECT_RESULT(o.result, GANG_OK, &o.error);
+    const struct task_list *list = stage_tasks(&s, o.id);
+    ck_assert_uint_eq(list->task[1].node, node[1]);
+    ck_assert_int_eq(list->task[1].task, 1);
+    ck_assert_int_eq(list->task[1].core_count, 2);
+}
+END_TEST
+
 START_TEST(adoption_ignores_minimum_constraints_and_states)
 {
     struct gang_label_rule rule = {"os", NULL, 0, GANG_LABEL_EXISTS, 0};
@@ -395,6 +482,9 @@ int main(void)
     tcase_add_test(tests, no_more_tasks_than_the_count);
     tcase_add_test(tests, adoption_needs_existing_nodes);
     tcase_add_test(tests, a_removed_node_takes_nothing);
+    tcase_add_test(tests, exactly_these_cores_and_numbers_are_taken);
+    tcase_add_test(tests, cores_and_numbers_that_cannot_be_are_refused);
+    tcase_add_test(tests, an_older_placement_leaves_task_and_cores_to_the_library);
     tcase_add_test(tests, missing_arguments_are_refused);
     tcase_add_test(tests, places_follow_the_size_rule);
     tcase_add_test(tests, an_adopted_allocation_grows);

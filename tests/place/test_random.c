@@ -829,10 +829,19 @@ static void take_over(struct grant *g, size_t before)
     CHECK(reader->tasks >= before, "tasks were lost");
     g->tasks = reader->tasks;
     memcpy(g->task, reader->task, reader->tasks * sizeof(reader->task[0]));
-    for (size_t i = before; i < g->tasks; i++) {
+    for (size_t i = 0; i < g->tasks; i++) {
         CHECK(g->task[i].group < g->order.groups, "no such group");
         check_shape(&g->order.group[g->task[i].group], &g->task[i]);
     }
+}
+
+/* New tasks lie between those there were, by their numbers. */
+static bool is_new(const struct grant *before, const struct gang_task *task)
+{
+    for (size_t i = 0; i < before->tasks; i++)
+        if (before->task[i].task == task->task)
+            return false;
+    return true;
 }
 
 /* ---- calls ---- */
@@ -948,10 +957,15 @@ static void grow(void)
         check_growth(&before, tasks, r, granted);
     take_over(g, before.tasks);
     CHECK((int64_t)(g->tasks - before.tasks) == granted, "%" PRId64 " granted", granted);
-    for (size_t i = before.tasks; i < g->tasks; i++) {
+    int64_t new_tasks = 0;
+    for (size_t i = 0; i < g->tasks; i++) {
+        if (!is_new(&before, &g->task[i]))
+            continue;
         CHECK(group < 0 || g->task[i].group == group, "another group");
         check_choice(g, &g->task[i]);
+        new_tasks++;
     }
+    CHECK(new_tasks == granted, "%" PRId64 " of %" PRId64 " are new", new_tasks, granted);
     if (!g->adopted)
         check_domains(g);
 }

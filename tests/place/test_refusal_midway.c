@@ -252,7 +252,7 @@ START_TEST(a_gang_that_always_fits_is_never_refused)
         if (st.scene->gang)
             seek_gang(w);
         else
-            seek_growth(w, held, 1 + i);
+            seek_growth(w, held, 1);
     }
     atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
     ck_assert_uint_gt(st.hops, (uint64_t)searches);

@@ -54,8 +54,8 @@ START_TEST(with_the_last_task_the_allocation_holds_nothing_and_grows_again)
         ck_assert_int_eq(stage_node(&s, node[0]).cpu_free, 4000);
         MUST(gang_alloc_grow(s.w, id, 0, 2, &granted, NULL));
         ck_assert_int_eq(granted, 2);
-        ck_assert_int_eq(stage_tasks(&s, id)->task[0].task, 2);
-        MUST(gang__alloc_remove_tasks(s.w, id, (int64_t[]){2, 3}, 2));
+        ck_assert_int_eq(stage_tasks(&s, id)->task[0].task, 0);
+        MUST(gang__alloc_remove_tasks(s.w, id, (int64_t[]){0, 1}, 2));
         stage_check(&s);
         MUST(gang_alloc_free(s.w, id));
         ck_assert_int_eq(gang__alloc_remove_tasks(s.w, id, all, 1), GANG_ESTALE);
@@ -68,15 +68,21 @@ START_TEST(tasks_that_ended_count_when_it_grows)
     struct gang_group_spec g = group_of(4, 1000, 1000);
     gang_alloc_id id = stage_alloc_group(&s, &g);
     const int64_t ended[] = {2};
-    int64_t granted;
+    const uint64_t numbers = 1 << 0 | 1 << 1;
+    int64_t granted, added[2];
     MUST(gang__alloc_remove_tasks(s.w, id, (int64_t[]){0, 1, 2}, 3));
-    MUST(gang__growth_ended(s.w, ended)); /* two of the three */
+    MUST(gang__growth_ended(s.w, ended, &numbers)); /* two of the three */
     MUST(gang_alloc_grow(s.w, id, 0, 1, &granted, NULL));
     ck_assert_int_eq(granted, 1);
+    gang__growth_numbers(s.w, added, 1);
+    ck_assert_int_eq(added[0], 2);
     ck_assert_int_lt(gang_alloc_grow(s.w, id, 0, 1, &granted, NULL), 0);
-    MUST(gang__growth_ended(s.w, NULL));
+    MUST(gang__growth_ended(s.w, NULL, NULL));
     MUST(gang_alloc_grow(s.w, id, 0, 1, &granted, NULL));
     ck_assert_int_eq(granted, 2);
+    gang__growth_numbers(s.w, added, 2);
+    ck_assert_int_eq(added[0], 0);
+    ck_assert_int_eq(added[1], 1);
     MUST(gang_alloc_free(s.w, id));
 }
 END_TEST

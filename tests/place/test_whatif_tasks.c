@@ -152,14 +152,31 @@ static void take(void)
     restore();
 }
 
-/* The last tasks of an allocation are those of the plan. */
+/* The next task of a group that was just added to an allocation, from *at on. */
+static const struct gang_task *next_added(const struct task_list *list, const int64_t *added,
+                                          int32_t group, size_t *at)
+{
+    for (; *at < list->count; ++*at)
+        for (size_t i = 0; list->task[*at].group == group && i < placed_at.count; i++)
+            if (added[i] == list->task[*at].task)
+                return &list->task[(*at)++];
+    ck_abort_msg("no more tasks of group %d were added", group);
+    return NULL;
+}
+
+/* The tasks of an allocation that were just added are those of the plan; in each group their
+ * numbers go by its order. */
 static void is_as_planned(gang_alloc_id id)
 {
+    static int64_t added[1024];
+    size_t at[2] = {0, 0};
     const struct task_list *list = stage_tasks(&s, id);
     ck_assert_uint_ge(list->count, placed_at.count);
+    ck_assert_uint_le(placed_at.count, 1024);
+    gang__growth_numbers(s.w, added, placed_at.count);
     for (size_t i = 0; i < placed_at.count; i++) {
-        const struct gang_task *t = &list->task[list->count - placed_at.count + i];
-        ck_assert_int_eq(t->group, placed_at.place[i].group);
+        int32_t group = placed_at.place[i].group;
+        const struct gang_task *t = next_added(list, added, group, &at[group]);
         ck_assert_uint_eq(t->node, placed_at.place[i].node);
         ck_assert_uint_eq(t->gpus, placed_at.place[i].gpus);
     }

@@ -43,10 +43,16 @@ gang_result gang__growth_verdict(gang_worker *w, const struct gang__alloc *a, ui
 
 /* Tasks of a group that ended and do not come again count as if they were held, against `count` and
  * `min` of the group, in the growths of this worker (gang_alloc_grow(),
- * gang__snapshot_grow_where()) from now on.
+ * gang__snapshot_grow_where()) from now on. No new task gets the number of one of them, also not
+ * from gang__alloc_adopt_more().
  *   ended  one a group of the request that is to grow, borrowed until the next call; NULL: none did
+ *   tasks  their numbers, as bits, the first number of the request is bit 0; borrowed, too
  * GANG_OK; GANG_ENOMEM: a worker's first call. Owner of the worker. */
-gang_result gang__growth_ended(gang_worker *w, const int64_t *ended);
+gang_result gang__growth_ended(gang_worker *w, const int64_t *ended, const uint64_t *tasks);
+
+/* The numbers of the `count` tasks that the last gang_alloc_grow(), gang__alloc_adopt_more() or
+ * gang__timeshare_grow() of this worker added; ascending. Before its next call of any sort. */
+void gang__growth_numbers(const gang_worker *w, int64_t *tasks, size_t count);
 
 /* These tasks do not count as held in gang__snapshot_grow_where() of this worker from now on: they
  * are to leave their places, and the growth replaces them.
@@ -55,8 +61,8 @@ gang_result gang__growth_ended(gang_worker *w, const int64_t *ended);
 gang_result gang__growth_leaving(gang_worker *w, const int64_t *leaving, size_t count);
 
 /* As gang_alloc_adopt(), for more tasks of an allocation that runs: exactly these places, all or
- * none. The new tasks come after those there are, in this order. Of an exclusive allocation a node
- * that it has already gives what is held there beside its tasks. Returns GANG_OK; GANG_ENOFIT
+ * none. Places that name no tasks get numbers as in gang_alloc_grow(). Of an exclusive allocation a
+ * node that it has already gives what is held there beside its tasks. Returns GANG_OK; GANG_ENOFIT
  * (taken already); GANG_ESTALE (allocation, node); GANG_EBUSY (another thread is changing it);
  * GANG_EINVAL; GANG_ERANGE (more tasks of a group than `count`); GANG_ENOMEM. Owner of the worker.
  * Lock-free. */

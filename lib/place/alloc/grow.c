@@ -185,12 +185,20 @@ gang_result gang__growth_check(const struct gang__alloc *a, int32_t group, struc
     return GANG_OK;
 }
 
-gang_result gang__growth_ended(gang_worker *w, const int64_t *ended)
+void gang__growth_numbers(const gang_worker *w, int64_t *tasks, size_t count)
+{
+    const struct gang__placer *placer = w->place;
+    for (size_t i = 0; i < count; i++)
+        tasks[i] = placer->plan.tasks.plan[i].number;
+}
+
+gang_result gang__growth_ended(gang_worker *w, const int64_t *ended, const uint64_t *tasks)
 {
     struct gang__placer *placer = gang__placer_of(w);
     if (!placer)
         return GANG_ENOMEM;
     placer->plan.tasks.ended = ended;
+    placer->plan.tasks.ended_tasks = tasks;
     return GANG_OK;
 }
 

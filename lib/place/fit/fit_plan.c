@@ -19,6 +19,7 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     p->mode.empty = empty;
     p->out.failed = p->mode.adopting = p->mode.exact_reads = p->mode.skip_claimed =
         p->out.met_claimed = p->out.skipped = p->out.replan = false;
+    p->mode.cores = NULL;
     p->mode.worst_fit = empty;
     p->mode.check_health = !empty && (p->snap || gang__load(&c->nodes.unhealthy));
     p->tier.modes = gang__modes_now(c);

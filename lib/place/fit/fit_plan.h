@@ -31,11 +31,13 @@ struct gang__node_copy {
 struct gang__task_plan {
     uint32_t copy; /* of its node, in plan.nodes */
     uint32_t group;
-    uint32_t share; /* milli-GPUs of each device */
-    uint32_t cores; /* number of own cores */
-    uint64_t gpus;  /* devices */
-    size_t core_at; /* in plan.word: core words taken; if cores > 0 */
+    uint32_t share;  /* milli-GPUs of each device */
+    uint32_t cores;  /* number of own cores */
+    uint64_t gpus;   /* devices */
+    size_t core_at;  /* in plan.word: core words taken; if cores > 0 */
+    uint32_t number; /* of the task; GANG__ANY_NUMBER: chosen when the plan is complete */
 };
+#define GANG__ANY_NUMBER UINT32_MAX
 
 /* A node that can take the next task of a group, for scoring policies. */
 struct gang__scored_node {
@@ -109,6 +111,7 @@ struct gang__plan_mode {
     /* parts of several devices: the emptiest ones, which misses no distribution */
     bool worst_fit;
     bool skip_claimed; /* skip a node that another commit claims, rather than help that commit */
+    const uint64_t *cores; /* exactly these core words for the next task; NULL: choose them */
     /* GANG__TIMESHARE_*: not taken by the commit (timeshare.h). Survives gang__plan_begin(). */
     uint32_t timeshare;
 };
@@ -154,6 +157,8 @@ struct gang__plan_tasks {
     /* Of each group, tasks that count as held in growth, though they ended; NULL: none. Survives
      * gang__plan_begin(). */
     const int64_t *ended;
+    /* Their numbers, as bits, from the first number of the request on; NULL: none. Survives. */
+    const uint64_t *ended_tasks;
     /* Numbers of running tasks that do not count as held in growth, ascending: they are to leave.
      * Survives gang__plan_begin(). */
     const int64_t *leaving;

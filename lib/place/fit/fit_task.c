@@ -181,6 +181,22 @@ static bool may_move(const struct gang__fit_ctx *f)
            g->numa != GANG_NUMA_NONE && !g->profile && !f->wanted && !f->p->mode.empty;
 }
 
+/* The cores of the task: those that the plan names, or the best of the free ones. False: they are
+ * not free. */
+static bool find_cores(const struct gang__fit_ctx *f, const uint64_t *free,
+                       struct gang__task_plan *task, uint64_t *cores)
+{
+    const struct gang__node_copy *copy = f->copy;
+    const uint64_t *exact = f->p->mode.cores;
+    for (unsigned i = 0; exact && i < copy->layout.core_words; i++) {
+        cores[i] = exact[i];
+        if (exact[i] & ~free[i])
+            return false;
+    }
+    return exact ||
+           gang__choose_cores(copy->type, free, task->gpus, task->cores, f->g->numa, cores);
+}
+
 /* What a task of the group would take of the node, without taking it. */
 static bool task_fits(const struct gang__fit_ctx *f, struct gang__task_plan *task, uint64_t *cores,
                       struct gang__misfit *misfit)
@@ -216,9 +232,9 @@ static bool task_fits(const struct gang__fit_ctx *f, struct gang__task_plan *tas
     }
     if (task->cores) {
         misfit->kind = GANG_KIND_CPU;
-        if (!gang__choose_cores(copy->type, free, task->gpus, task->cores, g->numa, cores))
+        if (!find_cores(f, free, task, cores))
             return false;
-        if (may_move(f) && !gang__is_together(copy->type, task->gpus, cores))
+        if (may_move(f) && !p->mode.cores && !gang__is_together(copy->type, task->gpus, cores))
             move_together(f, task, cores);
     }
     return !p->out.failed;
@@ -286,7 +302,8 @@ static bool plan_on(struct gang__plan *p, uint32_t group, struct gang__node_copy
                     uint64_t gpus, struct gang__misfit *misfit)
 {
     uint64_t cores[GANG__MAX_WORDS];
-    struct gang__task_plan task = {(uint32_t)(copy - p->nodes.copy), group, 0, 0, 0, 0};
+    struct gang__task_plan task = {
+        (uint32_t)(copy - p->nodes.copy), group, 0, 0, 0, 0, GANG__ANY_NUMBER};
     if (p->mode.skip_claimed && copy->claimed && !copy->used) {
         p->out.met_claimed = p->out.skipped = true;
         return false;

@@ -31,6 +31,8 @@ gang_result gang__places_of_plan(const struct gang__plan *p, struct gang__places
             .any_devices = planned->gpus == 0,
             .node = p->nodes.copy[planned->copy].node->id,
             .gpus = planned->gpus,
+            .task = -1,
+            .any_cores = 1,
         };
     }
     out->count = p->tasks.count;

@@ -154,20 +154,63 @@ static void task_counts_add(const struct gang__plan *p)
     }
 }
 
+/* Writes the entry of a planned task. Returns its words. */
+static uint32_t put_task(const struct gang__plan *p, const struct gang__task_plan *planned,
+                         uint64_t *task)
+{
+    unsigned n = deltas_of(p, planned, task + GANG__TASK_HEAD);
+    task[0] = p->nodes.copy[planned->copy].node->id;
+    task[1] = gang__task_word_of(planned->number, n, planned->group);
+    return GANG__TASK_HEAD + n;
+}
+
+/* Some planned task comes before one that the record has. */
+static bool comes_between(const struct gang__alloc *a, const struct gang__plan *p)
+{
+    return p->tasks.count > 0 && p->tasks.plan[0].number < a->next_number;
+}
+
+/* Inserts `size` words of entries, written to the end of the buffer, at `at`. */
+static void insert_words(struct gang__alloc *a, uint32_t at, const uint64_t *from, uint32_t size)
+{
+    memmove(a->data + at + size, a->data + at, (a->used - at) * sizeof(*a->data));
+    memcpy(a->data + at, from, size * sizeof(*a->data));
+    a->used += size;
+}
+
+/* Puts the entries of planned tasks between those of the record. Runs that come to one place are
+ * put there together. */
+static void merge(struct gang__alloc *a, const struct gang__plan *p)
+{
+    uint64_t *scratch = a->data + (UINT64_C(1) << a->cap_log) - data_size(p);
+    const uint64_t *held = gang__task_first(a);
+    size_t i = 0;
+    while (i < p->tasks.count) {
+        uint32_t size = 0;
+        while (held && gang__task_number(held) < p->tasks.plan[i].number)
+            held = gang__task_next(a, held);
+        uint32_t at = held ? (uint32_t)(held - a->data) : a->used;
+        do
+            size += put_task(p, &p->tasks.plan[i++], scratch + size);
+        while (i < p->tasks.count && (!held || p->tasks.plan[i].number < gang__task_number(held)));
+        insert_words(a, at, scratch, size);
+        held = gang__task_at(a, gang__entry_at(a, a->data + at + size));
+    }
+}
+
 static void append(struct gang__alloc *a, const struct gang__plan *p)
 {
+    bool between = comes_between(a, p);
     if (p->request->exclusive)
         gang__exclusive_drop(a, p);
     if (p->request->policy == GANG_POLICY_GPU_CLUSTERING)
         task_counts_add(p);
-    for (size_t i = 0; i < p->tasks.count; i++) {
-        const struct gang__task_plan *planned = &p->tasks.plan[i];
-        uint64_t *task = a->data + a->used;
-        unsigned n = deltas_of(p, planned, task + GANG__TASK_HEAD);
-        task[0] = p->nodes.copy[planned->copy].node->id;
-        task[1] = gang__task_word_of(a->next_number++, n, planned->group);
-        a->used += GANG__TASK_HEAD + n;
-    }
+    if (between)
+        merge(a, p);
+    for (size_t i = 0; !between && i < p->tasks.count; i++)
+        a->used += put_task(p, &p->tasks.plan[i], a->data + a->used);
+    if (p->tasks.count > 0 && p->tasks.plan[p->tasks.count - 1].number >= a->next_number)
+        a->next_number = p->tasks.plan[p->tasks.count - 1].number + 1;
     a->tasks += (uint32_t)p->tasks.count;
     if (p->request->exclusive)
         gang__exclusive_append(a, p);
@@ -195,7 +238,7 @@ static bool release_reserve(gang_worker *w, size_t tasks, size_t words)
 static gang_result record_new(gang_worker *w, gang_request *request, struct gang__alloc **a)
 {
     struct gang__placer *placer = w->place;
-    if (!gang__plan_complete(&placer->plan))
+    if (!gang__plan_complete(&placer->plan) || !gang__number_tasks(&placer->plan, NULL))
         return GANG_ENOMEM;
     size_t words = data_size(&placer->plan);
     if (!release_reserve(w, entries_planned(&placer->plan), words) ||
@@ -218,9 +261,10 @@ static gang_result record_new(gang_worker *w, gang_request *request, struct gang
 static gang_result record_extend(gang_worker *w, struct gang__alloc *a)
 {
     struct gang__plan *p = gang__plan_of(w);
-    if (!gang__plan_complete(p))
+    if (!gang__plan_complete(p) || !gang__number_tasks(p, a))
         return GANG_ENOMEM;
-    size_t words = a->used + data_size(p), entries = gang__alloc_entries(a) + entries_planned(p);
+    size_t more = data_size(p) * (comes_between(a, p) ? 2 : 1); /* merge() needs room */
+    size_t words = a->used + more, entries = gang__alloc_entries(a) + entries_planned(p);
     if (!release_reserve(w, entries, words) || !task_counts_reserve(p) ||
         !gang__alloc_reserve(w, a, words))
         return GANG_ENOMEM;

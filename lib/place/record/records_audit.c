@@ -104,6 +104,26 @@ static gang_result audit_task_counts(gang_cluster *c, uint32_t slots, struct gan
     return r;
 }
 
+/* The tasks of a record ascend, and each number is one of its group. */
+static gang_result audit_numbers(const struct gang__alloc *a, struct gang_error *error)
+{
+    int64_t before = -1, tasks = 0;
+    for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
+        const struct gang__group *g = &a->request->group[gang__task_group(task)];
+        int64_t number = gang__task_number(task);
+        if (number <= before || number < g->first || number >= g->first + g->count ||
+            number >= a->next_number)
+            return gang__error(error, GANG_EINVAL, NULL, "record %u: task %lld is not in its place",
+                               a->index, (long long)number);
+        before = number;
+        tasks++;
+    }
+    if (tasks != a->tasks)
+        return gang__error(error, GANG_EINVAL, NULL, "record %u: its tasks are not %u", a->index,
+                           a->tasks);
+    return GANG_OK;
+}
+
 gang_result gang__records_check(gang_cluster *c, struct gang_error *error)
 {
     struct audit t = {NULL, gang__load(&c->commit.slot_end)};
@@ -111,10 +131,13 @@ gang_result gang__records_check(gang_cluster *c, struct gang_error *error)
     if (!t.sum)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     struct gang__alloc *a;
-    for (uint32_t i = 0; (a = gang__alloc_at(c, i)) != NULL; i++)
-        if (a->data)
+    gang_result r = GANG_OK;
+    for (uint32_t i = 0; (a = gang__alloc_at(c, i)) != NULL && r == GANG_OK; i++)
+        if (a->data) {
             audit_alloc(&t, a);
-    gang_result r = audit_pool(c, &t, error);
+            r = audit_numbers(a, error);
+        }
+    r = r == GANG_OK ? audit_pool(c, &t, error) : r;
     for (uint32_t slot = 1; slot < t.slots && r == GANG_OK; slot++) {
         struct gang__node *node = gang__node_at(c, slot);
         if (node)

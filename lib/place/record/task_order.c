@@ -4,6 +4,7 @@
 
 #include "core/nodes/nodes.h"
 #include "place/fit/fit.h"
+#include "place/state/records.h"
 
 /* Does node copy `a` come before `b`, or is it the same? */
 static bool is_before(const struct gang__plan *p, uint32_t a, uint32_t b)
@@ -133,5 +134,109 @@ bool gang__rank_many(struct gang__plan *p)
                  is_one_run(&p->tasks.plan[next - 1], &p->tasks.plan[next]));
     }
     permute(p->tasks.plan, from, planned_count);
+    return true;
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* The next number of a group that may be free. */
+struct cursor {
+    int64_t number;
+    const uint64_t *held; /* the first task of the group in the record that is not below it */
+    const uint64_t *first_held;
+    int64_t again; /* 1: no other number is left: those of tasks that ended */
+};
+
+static bool has_ended(const struct gang__plan *p, int64_t number)
+{
+    int64_t bit = number - p->request->group[0].first;
+    return p->tasks.ended_tasks && (p->tasks.ended_tasks[bit / 64] >> (bit % 64) & 1);
+}
+
+static const uint64_t *next_of_group(const struct gang__alloc *a, const uint64_t *task)
+{
+    const uint64_t *next = gang__task_next(a, task);
+    return next && gang__task_group(next) == gang__task_group(task) ? next : NULL;
+}
+
+static uint32_t next_number(const struct gang__plan *p, const struct gang__alloc *a, uint32_t group,
+                            struct cursor *c)
+{
+    const struct gang__group *g = &p->request->group[group];
+    for (;; c->number++) {
+        if (c->number >= g->first + g->count) {
+            c->number = g->first;
+            c->held = c->first_held;
+            c->again = 1;
+        }
+        if (c->held && gang__task_number(c->held) == c->number)
+            c->held = next_of_group(a, c->held);
+        else if (has_ended(p, c->number) == c->again)
+            return (uint32_t)c->number++;
+    }
+}
+
+static bool choose_numbers(struct gang__plan *p, const struct gang__alloc *a)
+{
+    size_t groups = p->request->group_count;
+    size_t at = gang__plan_words(p, groups * (sizeof(struct cursor) / sizeof(*p->word)));
+    if (p->out.failed)
+        return false;
+    struct cursor *cursor = (struct cursor *)(void *)&p->word[at];
+    for (size_t i = 0; i < groups; i++)
+        cursor[i] = (struct cursor){p->request->group[i].first, NULL, NULL, 0};
+    for (const uint64_t *task = a ? gang__task_first(a) : NULL; task;
+         task = gang__task_next(a, task)) {
+        struct cursor *c = &cursor[gang__task_group(task)];
+        c->held = c->first_held = c->held ? c->held : task;
+    }
+    for (size_t i = 0; i < p->tasks.count; i++) {
+        struct gang__task_plan *planned = &p->tasks.plan[i];
+        planned->number = next_number(p, a, planned->group, &cursor[planned->group]);
+    }
+    return true;
+}
+
+/* A new gang, ranked: in each group the numbers from its first one on. */
+static void number_from_first(struct gang__plan *p)
+{
+    const struct gang__group *g = NULL;
+    uint32_t next = 0;
+    for (size_t i = 0; i < p->tasks.count; i++) {
+        struct gang__task_plan *planned = &p->tasks.plan[i];
+        if (g != &p->request->group[planned->group]) {
+            g = &p->request->group[planned->group];
+            next = (uint32_t)g->first;
+        }
+        planned->number = next++;
+    }
+}
+
+static bool sort_by_number(struct gang__plan *p)
+{
+    size_t count = p->tasks.count, at = gang__plan_words(p, count);
+    if (p->out.failed)
+        return false;
+    uint64_t *key = p->word + at;
+    for (size_t i = 0; i < count; i++)
+        key[i] = (uint64_t)p->tasks.plan[i].number << 32 | i;
+    gang__sort_keys(key, count);
+    for (size_t i = 0; i < count; i++)
+        key[i] = (uint32_t)key[i];
+    permute(p->tasks.plan, key, count);
+    return true;
+}
+
+bool gang__number_tasks(struct gang__plan *p, const struct gang__alloc *a)
+{
+    if (!a && !p->mode.adopting && !p->tasks.ended_tasks) {
+        number_from_first(p);
+        return true;
+    }
+    if (p->tasks.count > 0 && p->tasks.plan[0].number == GANG__ANY_NUMBER && !choose_numbers(p, a))
+        return false;
+    for (size_t i = 1; i < p->tasks.count; i++)
+        if (p->tasks.plan[i].number < p->tasks.plan[i - 1].number)
+            return sort_by_number(p);
     return true;
 }

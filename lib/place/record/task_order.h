@@ -15,4 +15,10 @@ static inline bool gang__rank_tasks(struct gang__plan *p)
     return p->tasks.count < 2 || gang__rank_many(p);
 }
 
+/* Give each planned task its number, unless it has one: in each group the lowest numbers that no
+ * task of the record (NULL: a new one) holds and none had that ended (plan.tasks.ended_tasks). Then
+ * put the planned tasks in the order of their numbers. False: out of memory. O(tasks), and
+ * O(tasks * log tasks) if they are not in order. */
+bool gang__number_tasks(struct gang__plan *p, const struct gang__alloc *a);
+
 #endif

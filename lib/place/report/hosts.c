@@ -104,7 +104,7 @@ static void put_cores(struct out *o, const struct gang_task *task, uint64_t of_n
 /* This task or the first after it that is listed; NULL: none. */
 static const uint64_t *listed(const struct gang__alloc *a, const uint64_t *task, int32_t group)
 {
-    while (task && ((group >= 0 && gang__task_group(task) != (uint32_t)group) ||
+    while (task && ((group >= 0 && a->request->group[gang__task_group(task)].in_job != group) ||
                     gang__task_has_stopped(task)))
         task = gang__task_next(a, task);
     return task;
@@ -192,6 +192,15 @@ static gang_result check_names(gang_cluster *c, const struct gang__alloc *a, int
     return r;
 }
 
+/* -1: all. */
+static bool has_group(const gang_request *request, int32_t in_job)
+{
+    for (uint32_t i = 0; i < request->group_count; i++)
+        if (request->group[i].in_job == in_job)
+            return true;
+    return in_job == -1;
+}
+
 gang_result gang_alloc_write_hosts(gang_cluster *cluster, gang_alloc_id id, int32_t group,
                                    int32_t format, gang_write_fn write, void *user)
 {
@@ -202,7 +211,7 @@ gang_result gang_alloc_write_hosts(gang_cluster *cluster, gang_alloc_id id, int3
     if (r != GANG_OK)
         return r;
     struct out o = {.write = write, .user = user};
-    if (group < -1 || group >= (int32_t)a->request->group_count)
+    if (!has_group(a->request, group))
         r = GANG_EINVAL;
     if (r == GANG_OK)
         r = check_names(cluster, a, group);

@@ -65,6 +65,7 @@ void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *
 /* ---- public ---------------------------------------------------------------------------------- */
 
 /* The visitor runs outside any read section of ours: the record is held by the reader count. */
+/* `stopped`: for the scheduler, with tasks that have stopped, and by the groups of the request. */
 static gang_result each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit, void *user,
                         bool stopped)
 {
@@ -78,6 +79,8 @@ static gang_result each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn vi
         if (!stopped && gang__task_has_stopped(task))
             continue;
         gang__task_decode(cluster, task, &out);
+        if (!stopped)
+            out.group = a->request->group[out.group].in_job;
         r = visit(&out, user);
     }
     gang__alloc_read_end(a);
@@ -231,12 +234,20 @@ static void put_inside(struct writer *w, json_t *o, const struct gang_task *task
     put_task_text(w, o, "nodeset", task, GANG_TASK_TEXT_NODESET);
 }
 
+static const char *group_name(const gang_request *request, int32_t in_job)
+{
+    uint32_t i = 0;
+    while (i + 1 < request->group_count && request->group[i].in_job != in_job)
+        i++;
+    return request->group[i].name;
+}
+
 static int32_t put_task(const struct gang_task *task, void *user)
 {
     struct writer *w = user;
     json_t *o = json_object();
     put_number(w, o, "task", task->task);
-    put_text(w, o, "group", w->request->group[task->group].name);
+    put_text(w, o, "group", group_name(w->request, task->group));
     put_node(w, o, task->node);
     put_number(w, o, "cpu_milli", task->cpu_milli);
     put_number(w, o, "memory_bytes", task->memory_bytes);

@@ -9,7 +9,8 @@
 /* What a task holds, as the public struct says it. */
 void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *out);
 
-/* Like gang_alloc_each(). Also shows tasks that have stopped, as long as their places are held. */
+/* Like gang_alloc_each(). Also shows tasks that have stopped, as long as their places are held.
+ * gang_task.group is an index in the request, also of one gang of a job with several. */
 gang_result gang__alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit,
                              void *user);
 

@@ -52,6 +52,10 @@ struct gang__match_cache_ref {
 struct gang__group {
     const char *name;
     int64_t count, min;
+    /* The number of its first task, and of the group, in the job: see gang__request_number(). The
+     * group owns the numbers first .. first + count - 1. */
+    int64_t first;
+    int32_t in_job;
     uint64_t cpu;       /* millicores */
     uint32_t cores;     /* the same as named cores; 0: not a whole number of them */
     uint64_t pages;     /* of memory */
@@ -128,6 +132,7 @@ struct gang_request {
     /* What starts together starts in the preferred domains, or not at all: a scheduler's request,
      * see gang__request_insist(). Tasks that are added later may lie elsewhere. */
     bool insists;
+    bool numbered; /* its groups are some of those of a job: gang__request_number() */
     uint32_t group_count, group_set_count;
     const struct gang_label *labels; /* of the job */
     uint32_t label_count;
@@ -168,6 +173,13 @@ gang_result gang__request_compile(gang_cluster *c, const struct gang_request_spe
 /* From now on each `prefer` binds like `same` what starts together. Before any other use of the
  * request. */
 void gang__request_insist(gang_request *request);
+
+/* The request is that of one gang of a job with several: its groups have these indexes in the job,
+ * and their tasks these first numbers, both ascending. Before any other use of the request. */
+void gang__request_number(gang_request *request, const int32_t *in_job, const int64_t *first);
+
+/* The same numbers as in another request with as many groups, if that has any. */
+void gang__request_number_like(gang_request *request, const gang_request *from);
 
 /* Does the request, a set, a group or a subgroup prefer a domain? */
 bool gang__request_prefers(const gang_request *request);

@@ -98,6 +98,17 @@ static bool harder(const struct gang__group *a, const struct gang__group *b)
     return a->cpu != b->cpu ? a->cpu > b->cpu : a->pages > b->pages;
 }
 
+/* The numbers of tasks go on from group to group. */
+static void number_groups(gang_request *request)
+{
+    int64_t first = 0;
+    for (uint32_t i = 0; i < request->group_count; i++) {
+        request->group[i].in_job = (int32_t)i;
+        request->group[i].first = first;
+        first += request->group[i].count;
+    }
+}
+
 static void sort_groups(gang_request *request)
 {
     for (uint32_t i = 0; i < request->group_count; i++) {
@@ -206,6 +217,7 @@ static gang_result request_make(const struct gang__request_job *job, gang_reques
         gang__release(&cluster->mem, made);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }
+    number_groups(made);
     sort_groups(made);
     for (uint32_t i = 0; i < made->group_count; i++)
         made->uses_pool = made->uses_pool || made->group[i].pool_need_count > 0;
@@ -278,6 +290,24 @@ void gang__request_ref(gang_request *request, uint32_t times)
 void gang__request_insist(gang_request *request)
 {
     request->insists = true;
+}
+
+void gang__request_number(gang_request *request, const int32_t *in_job, const int64_t *first)
+{
+    for (uint32_t i = 0; i < request->group_count; i++) {
+        request->group[i].in_job = in_job[i];
+        request->group[i].first = first[i];
+    }
+    request->numbered = true;
+}
+
+void gang__request_number_like(gang_request *request, const gang_request *from)
+{
+    for (uint32_t i = 0; from->numbered && i < request->group_count; i++) {
+        request->group[i].in_job = from->group[i].in_job;
+        request->group[i].first = from->group[i].first;
+    }
+    request->numbered = from->numbered;
 }
 
 bool gang__request_prefers(const gang_request *request)

@@ -81,9 +81,9 @@ struct gang__alloc {
     /* Index + 1 of the worker that alone may change the allocation (gang_worker.keeps_allocs); 0:
      * any worker may. Set while the record is BUSY, before it is LIVE for the first time. */
     gang__a16 owner;
-    uint32_t tasks; /* without holders */
-    uint32_t next_number;
-    gang__a32 next_free; /* index + 1; stored before the CAS on records.spare -> gang__load */
+    uint32_t tasks;       /* without holders */
+    uint32_t next_number; /* all that it has, or had, are below */
+    gang__a32 next_free;  /* index + 1; stored before the CAS on records.spare -> gang__load */
     uint32_t index;
     uint64_t fits_epoch; /* cluster epoch + 1 at which one more task ... */
     uint32_t fits_group; /* ... of this group, beside ... */

@@ -19,6 +19,8 @@ static gang_result compile(gang_sched *s, const struct gang__request_text *text,
     gang__release(&s->mem, from);
     if (made == GANG_OK && text->request->insists)
         gang__request_insist(*request);
+    if (made == GANG_OK)
+        gang__request_number_like(*request, text->request);
     return made;
 }
 
@@ -98,6 +100,8 @@ static gang_result compile_held(gang_sched *s, const gang_request *from, gang_re
         return GANG_ENOMEM;
     struct gang_request_spec spec = held_request(&b, from);
     gang_result r = gang__request_compile(s->cluster, &spec, request, NULL);
+    if (r == GANG_OK)
+        gang__request_number_like(*request, from);
     gang__release(&s->mem, b.base);
     return r;
 }

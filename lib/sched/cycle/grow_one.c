@@ -18,14 +18,14 @@
 static gang_result place_in_row(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                                 int64_t *granted)
 {
-    gang_result r = gang__growth_ended(s->worker, g->done);
+    gang_result r = gang__growth_ended(s->worker, g->done, g->ended_tasks);
     if (r == GANG_OK)
         r = gang__slice_grow(s, g, group, step, granted);
-    (void)!gang__growth_ended(s->worker, NULL);
+    (void)!gang__growth_ended(s->worker, NULL, NULL);
     return r;
 }
 
-/* Allocate `step` more tasks of the group; s->numbers is large enough for their numbers. */
+/* Allocate `step` more tasks of the group; s->numbers receives their numbers. */
 static gang_result place(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                          int64_t *granted)
 {
@@ -40,13 +40,10 @@ static gang_result place(gang_sched *s, struct gang__gang *g, uint32_t group, in
                                      : gang__where_alloc_more(s, g, group, step, granted);
 }
 
-static bool commit(gang_sched *s, struct gang__gang *g, uint32_t group, uint32_t first,
-                   int64_t granted)
+static bool commit(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t granted)
 {
     memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
     s->by_group[group] = granted;
-    for (int64_t i = 0; i < granted; i++)
-        s->numbers[i] = (int64_t)first + i;
     return gang__grant_growth(s, g, s->numbers, (size_t)granted, s->by_group, GANG_REASON_NONE);
 }
 
@@ -63,10 +60,9 @@ static bool grow_group(gang_sched *s, struct gang__gang *g, uint32_t group, bool
         gang__order_block(s, g->order.wait_class, GANG_WAIT_STARVED, NULL, 0);
         return false;
     }
-    uint32_t first = gang__next_task_number(s, g->alloc);
     gang_result r = place(s, g, group, step, &granted);
     if (r == GANG_OK)
-        return commit(s, g, group, first, granted);
+        return commit(s, g, group, granted);
     /* Out of range: tasks that were asked to stop still hold their places. */
     *last = r != GANG_ENOFIT && r != GANG_ENEVER && r != GANG_ERANGE;
     if (*last)

@@ -53,7 +53,7 @@ static gang_result check_counts(struct gang__audit *a, const struct gang__gang *
 {
     const gang_request *request = gang__gang_request(g);
     struct count c = {a, g};
-    int64_t tasks = 0, ended = 0;
+    int64_t tasks = 0, ended = 0, numbers = 0;
     if (!gang__grow(&a->s->mem, (void **)&a->by_group, &a->group_cap, request->group_count,
                     sizeof(*a->by_group)))
         return gang__error(a->error, GANG_ENOMEM, NULL, "out of memory");
@@ -74,6 +74,11 @@ static gang_result check_counts(struct gang__audit *a, const struct gang__gang *
                                    "group %u: %" PRId64 " ended, %" PRId64 " of them failed", group,
                                    g->done[group], g->failed[group]);
     }
+    for (size_t i = 0; g->ended_tasks && i < gang__ended_tasks_words(g); i++)
+        numbers += __builtin_popcountll(g->ended_tasks[i]);
+    if (numbers != ended)
+        return GANG__AUDIT_BAD(a, path, "%" PRId64 " tasks ended, and the numbers of %" PRId64,
+                               ended, numbers);
     if (tasks != g->tasks || ended != g->ended)
         return GANG__AUDIT_BAD(
             a, path, "%" PRId64 " tasks and %" PRId64 " that ended, not %" PRId64 ", %" PRId64,

@@ -21,17 +21,14 @@
 static bool grow_at(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
                     int64_t count, int32_t reason)
 {
-    int64_t first = gang__next_task_number(s, g->alloc);
     if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, (size_t)count,
                     sizeof(*s->numbers)) ||
         !gang__untold_reserve(s, g, (size_t)count) ||
-        gang__alloc_adopt_more(s->worker, g->alloc, places, count) != GANG_OK)
+        gang__where_adopt_more(s, g, places, count) != GANG_OK)
         return false;
     memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
-    for (int64_t i = 0; i < count; i++) {
-        s->numbers[i] = first + i;
+    for (int64_t i = 0; i < count; i++)
         s->by_group[places[i].group]++;
-    }
     gang__wake_calendar(s); /* the calendar was not asked */
     g->untold.took = true;
     return gang__grant_growth(s, g, s->numbers, (size_t)count, s->by_group, reason);

@@ -5,6 +5,12 @@
 
 #include "sched/record/state.h"
 
+/* The groups of one gang of several in the job, and the first numbers of their tasks. */
+struct gang__numbers {
+    int32_t *in_job;
+    int64_t *first;
+};
+
 /* One call of gang_job_submit_array(): what its jobs have in common. */
 struct gang__submit {
     gang_sched *s;
@@ -17,6 +23,8 @@ struct gang__submit {
     gang_reservation_id reserved;  /* that the jobs named */
     const char *const *partitions; /* of the jobs, or those of the leaf */
     size_t partition_count;
+    const struct gang__numbers
+        *number;  /* of the gang whose request is made; NULL: it is the only */
     bool counted; /* the submit view counts the jobs as arriving */
 };
 

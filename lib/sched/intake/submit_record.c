@@ -134,6 +134,7 @@ static gang_result set_places(gang_sched *s, struct gang__job *job, const struct
             return gang__error_at(error, r != GANG_OK ? r : GANG_EINVAL, "places[%zu]", i);
         }
         p->group = (int32_t)group;
+        p->task = (int64_t)i;
         p->any_devices = at->device_count == 0;
         for (size_t k = 0; k < at->device_count; k++) {
             const char *text = at->devices[k];

@@ -6,6 +6,8 @@
 #include "sched/intake/submit_in.h"
 #include "sched/usage/usage.h"
 
+enum { MAX_NUMBER = 1 << 30 }; /* tasks of a job */
+
 /* A worker that answers "could it ever fit". A few are kept; if all are in use, the question is
  * left to later runs. */
 static gang_worker *borrow_worker(gang_sched *s, uint32_t *at)
@@ -116,11 +118,19 @@ void gang__recent_free(gang_sched *s)
         gang__request_text_unref(&s->mem, s->intake.recent[i].text);
 }
 
-static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec, bool insists,
-                             struct gang__request_key *key, struct gang__request_text **text,
-                             struct gang_error *error)
+/* The tasks of one gang of several keep their numbers in the job. */
+static void number(const struct gang__submit *m, gang_request *request)
 {
-    bool plain = is_plain(spec);
+    if (m->number)
+        gang__request_number(request, m->number->in_job, m->number->first);
+}
+
+static gang_result make_text(const struct gang__submit *m, const struct gang_request_spec *spec,
+                             bool insists, struct gang__request_key *key,
+                             struct gang__request_text **text, struct gang_error *error)
+{
+    gang_sched *s = m->s;
+    bool plain = is_plain(spec) && !m->number;
     if (plain) {
         gang__request_key_make(key, &s->mem, spec, insists);
         if (!key->failed && (*text = recent_get(s, key)) != NULL)
@@ -133,8 +143,11 @@ static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec
         return gang__error_at(error, r, "request");
     if (insists)
         gang__request_insist(request);
-    if (!plain)
+    number(m, request);
+    if (!plain) {
         gang__request_key_make(key, &s->mem, spec, insists);
+        gang__request_key_add_numbers(key, request);
+    }
     *text = gang__request_text_new(key, request);
     if (!*text) {
         gang_request_free(request);
@@ -145,16 +158,16 @@ static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec
     return GANG_OK;
 }
 
-static gang_result make_request(gang_sched *s, const struct gang__queue *q,
-                                const struct gang_request_spec *spec, bool insists,
-                                struct gang__request_text **text, struct gang_error *error)
+static gang_result make_request(const struct gang__submit *m, const struct gang_request_spec *spec,
+                                bool insists, struct gang__request_text **text,
+                                struct gang_error *error)
 {
     struct gang_request_spec with = *spec;
     struct gang__request_key key;
     if (with.policy == GANG_POLICY_DEFAULT && with.size == sizeof(with))
-        with.policy = q->policy;
+        with.policy = m->q->policy;
     key.bytes = key.own;
-    gang_result r = make_text(s, &with, insists, &key, text, error);
+    gang_result r = make_text(m, &with, insists, &key, text, error);
     gang__request_key_free(&key);
     return r;
 }
@@ -195,7 +208,9 @@ static gang_result join_partitions(const struct gang__submit *m,
     gang_result r = gang_request_new(m->s->cluster, spec, &request, error);
     if (r != GANG_OK)
         return gang__error_at(error, r, "request");
+    number(m, request);
     gang__request_key_make(&key, &m->s->mem, spec, false);
+    gang__request_key_add_numbers(&key, request);
     gang__request_key_add_partitions(&key, m->partitions, count);
     *text = gang__request_text_partitioned(&key, request, of, count);
     gang__request_key_free(&key);
@@ -221,7 +236,7 @@ static gang_result make_partitioned(const struct gang__submit *m,
     spec.group_size = sizeof(*groups);
     for (size_t i = count; i-- > 0 && r == GANG_OK;) { /* the first one remains in `groups` */
         set_partition(from, m->partitions[i], groups);
-        r = make_request(m->s, m->q, &spec, false, &of[i], error);
+        r = make_request(m, &spec, false, &of[i], error);
         if (r == GANG_OK && fits != GANG_OK && !m->spec->running)
             fits = fits_ever(m->s, of[i]->request, error);
     }
@@ -241,22 +256,59 @@ static gang_result make_partitioned(const struct gang__submit *m,
     return r;
 }
 
+/* The groups of one gang, and the first numbers of their tasks. GANG_ERANGE, GANG_ELIMIT: they have
+ * no such number. */
+static gang_result set_numbers(const struct gang__submit *m, uint32_t gang,
+                               struct gang__numbers *to, struct gang_error *error)
+{
+    const struct gang_request_spec *q = &m->spec->request;
+    int64_t first = 0;
+    size_t n = 0;
+    for (size_t group = 0; group < q->group_count; group++) {
+        int64_t count = gang__submit_group(q, group)->count;
+        if (count < 1 || count > MAX_NUMBER)
+            return GANG_OK; /* the check of the request says it */
+        if (m->gang_of[group] == gang) {
+            to->in_job[n] = (int32_t)group;
+            to->first[n++] = first;
+        }
+        first += count;
+        if (first > MAX_NUMBER)
+            return gang__error(error, GANG_ELIMIT, "request.groups", "too many tasks");
+    }
+    return GANG_OK;
+}
+
 gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job *job,
                                        struct gang_error *error)
 {
     const struct gang_job_spec *j = m->spec;
     gang_result r = GANG_OK;
     struct gang_group_spec *groups = NULL;
-    if (m->gang_count > 1 && !(groups = gang__zalloc(&m->s->mem, j->request.group_count,
-                                                     sizeof(*groups) + GANG__GROUP_NAME)))
-        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    struct gang__numbers numbers = {NULL, NULL};
+    size_t count = j->request.group_count;
+    if (m->gang_count > 1) {
+        groups =
+            gang__zalloc(&m->s->mem, count,
+                         sizeof(*groups) + sizeof(int64_t) + sizeof(int32_t) + GANG__GROUP_NAME);
+        if (!groups)
+            return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+        /* behind the names of groups */
+        numbers.first = (int64_t *)(void *)((char *)(groups + count) + count * GANG__GROUP_NAME);
+        numbers.in_job = (int32_t *)(void *)(numbers.first + count);
+        m->number = &numbers;
+    }
     for (uint32_t p = 0; p < m->gang_count && r == GANG_OK; p++) {
         struct gang_request_spec spec = j->request;
-        if (m->gang_count > 1)
+        if (m->gang_count > 1) {
             gang__submit_gang_request(j, m->gang_of, p, groups, &spec);
+            r = set_numbers(m, p, &numbers, error);
+        }
+        if (r != GANG_OK)
+            break;
         bool several = m->partition_count > 0;
         r = several ? make_partitioned(m, &spec, &job->request_text[p], error)
-                    : make_request(m->s, m->q, &spec, false, &job->request_text[p], error);
+                    : make_request(m, &spec, false, &job->request_text[p], error);
         if (r == GANG_OK && !j->running)
             r = check_limits(m->s, m->submit_view, m->q, job->request_text[p]->request, error);
         if (r == GANG_OK && !j->running && !several)
@@ -265,9 +317,10 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
             gang__request_prefers(job->request_text[p]->request)) {
             job->later_text[p] = job->request_text[p];
             job->request_text[p] = NULL;
-            r = make_request(m->s, m->q, &spec, true, &job->request_text[p], error);
+            r = make_request(m, &spec, true, &job->request_text[p], error);
         }
     }
+    m->number = NULL;
     gang__release(&m->s->mem, groups);
     return r;
 }

@@ -130,7 +130,9 @@ static gang_result make_text(gang_sched *s, const struct gang__request_text *fro
         return r;
     if (from->request->insists)
         gang__request_insist(request);
+    gang__request_number_like(request, from->request);
     gang__request_key_make(&key, &s->mem, spec, request->insists);
+    gang__request_key_add_numbers(&key, request);
     if (to->partitions > 0) {
         const char *name[GANG_MAX_JOB_PARTITIONS];
         names_of(from, name);

@@ -121,6 +121,7 @@ void gang__reports_reset(gang_sched *s, struct gang__gang *g)
     gang__usage_out(s, g);
     memset(g->done, 0, bytes);
     memset(g->failed, 0, bytes);
+    gang__ended_tasks_clear(g);
     g->ended = 0;
     gang__usage_in(s, g);
     gang__wake_shares(s);

@@ -84,9 +84,12 @@ enum gang__task_end {
 
 /* The caller calls gang__usage_out() before, and gang__usage_in() after. `ran`: the task was in use
  * until now. */
-static inline void gang__task_count(struct gang__gang *g, uint32_t group, bool ran,
-                                    enum gang__task_end end)
+static inline void gang__task_count(struct gang__gang *g, const struct gang__found_task *task,
+                                    bool ran, enum gang__task_end end)
 {
+    uint32_t group = task->group;
+    if (end != GANG__TASK_END_NONE)
+        gang__ended_tasks_add(g, task->task);
     g->has[group] -= ran;
     g->tasks -= ran;
     g->done[group] += end != GANG__TASK_END_NONE;
@@ -110,6 +113,15 @@ void gang__demand_changed(gang_sched *s, struct gang__gang *g);
 
 /* Tasks that were asked to stop have stopped. */
 void gang__tasks_stopped(gang_sched *s, struct gang__gang *g, const struct gang__found *f);
+
+/* ---- suspended_tasks.c ----------------------------------------------------------------------- */
+
+/* These tasks of a gang that is being suspended do not resume. */
+void gang__suspended_forget(gang_sched *s, struct gang__gang *g, const struct gang__found *f);
+
+/* Stopping tasks of the report have failed. If their gang is being suspended, they are lost: their
+ * roles decide, then the loss policy of the job. */
+void gang__suspended_failed(gang_sched *s, struct gang__report *r);
 
 /* ---- job_result.c ---------------------------------------------------------------------------- */
 
@@ -144,6 +156,12 @@ bool gang__reports_failed(gang_sched *s, struct gang__report *r);
 /* Tasks are out of reach, `text` says why: the host is asked whether they may still run. False: try
  * again later; the host was not asked. */
 bool gang__reports_lost(gang_sched *s, struct gang__report *r, const char *text);
+
+/* Does a failure of a task with this role decide the end of its job? */
+bool gang__role_is_decisive(int32_t role);
+
+/* Lost members of the gang are to come back, within the time of its job from now on. */
+void gang__reports_refill(gang_sched *s, struct gang__gang *g);
 
 /* The job stops and starts again, after its delay and not on the nodes of the lost tasks; it fails
  * if it has started again too often. */

@@ -82,6 +82,8 @@ bool gang__report_look_up(gang_sched *s, struct gang__report *r, const int64_t *
     int64_t *sorted = NULL;
     if (alloc == GANG_ID_NONE)
         return true;
+    if (!gang__ended_tasks_reserve(s, r->gang))
+        return false;
     if (tasks && count > 1) {
         sorted = gang__zalloc(&s->mem, count, sizeof(*sorted));
         if (!sorted)

@@ -7,7 +7,8 @@
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 
-/* Choose `surplus` running tasks to stop: the last groups first, in a group the newest first. A
+/* Choose `surplus` running tasks to stop: the last groups first, in a group the highest
+ * numbers first. A
  * chosen task is marked: its node is GANG_ID_NONE. Returns how many were chosen. */
 static size_t choose_surplus(struct gang__gang *g, struct gang__found *f, int64_t surplus)
 {
@@ -20,7 +21,7 @@ static size_t choose_surplus(struct gang__gang *g, struct gang__found *f, int64_
             g->has[group]--;
             if (gang__below_minimum(g)) {
                 g->has[group]++;
-                break; /* the gang cannot spare an older task of the group either */
+                break; /* the gang cannot spare another task of the group either */
             }
             f->task[i].node = GANG_ID_NONE;
             chosen++;

@@ -51,7 +51,7 @@ void gang__job_restart(gang_sched *s, struct gang__job *job, const struct gang__
     gang__reports_stop(s, job, GANG_REASON_LOSS, GANG_END_NONE);
 }
 
-static bool is_decisive(int32_t role)
+bool gang__role_is_decisive(int32_t role)
 {
     return role == GANG_ROLE_CHIEF || role == GANG_ROLE_CRITICAL || role == GANG_ROLE_UNTRACKED;
 }
@@ -67,16 +67,24 @@ static int32_t count_lost(gang_sched *s, struct gang__gang *g, const struct gang
     for (size_t i = 0; i < f->count; i++) {
         int32_t role = gang__role_of(g, f->task[i].group);
         bool again = role == GANG_ROLE_MEMBER && g->job->loss == GANG_LOSS_REFILL;
-        gang__task_count(g, f->task[i].group, true,
+        gang__task_count(g, &f->task[i], true,
                          again ? GANG__TASK_END_NONE : GANG__TASK_END_FAILURE);
         g->stop.fenced[f->task[i].group] += fenced;
         g->stop.fenced_tasks += fenced;
-        if (is_decisive(role) || (role == GANG_ROLE_MEMBER && !is_decisive(strictest)))
+        if (gang__role_is_decisive(role) ||
+            (role == GANG_ROLE_MEMBER && !gang__role_is_decisive(strictest)))
             strictest = role;
     }
     gang__usage_in(s, g);
     gang__demand_changed(s, g);
     return strictest;
+}
+
+void gang__reports_refill(gang_sched *s, struct gang__gang *g)
+{
+    int64_t refill_ns = g->job->refill_ns;
+    g->reports.refill_ns = refill_ns > 0 ? gang__add_sat(s->now_ns, refill_ns) : INT64_MAX;
+    g->reports.refill = true; /* cleared by gang__reports_note_minimum() if the minimum runs */
 }
 
 /* Members were lost: apply the loss policy of the job. */
@@ -92,9 +100,7 @@ static void lose_members(gang_sched *s, struct gang__gang *g, const struct gang_
         break;
     case GANG_LOSS_REFILL:
         if (!g->reports.refill)
-            g->reports.refill_ns =
-                job->refill_ns > 0 ? gang__add_sat(s->now_ns, job->refill_ns) : INT64_MAX;
-        g->reports.refill = true; /* cleared by gang__reports_note_minimum() if the minimum runs */
+            gang__reports_refill(s, g);
         break;
     case GANG_LOSS_SHRINK:
         if (gang__below_minimum(g))
@@ -112,7 +118,7 @@ static void after_loss(gang_sched *s, struct gang__report *r, bool fenced)
     if (r->running.count == 0 || r->job->state == GANG_JOB_ENDED)
         return;
     int32_t role = count_lost(s, g, &r->running, fenced);
-    if (is_decisive(role))
+    if (gang__role_is_decisive(role))
         gang__reports_stop(s, r->job, GANG_REASON_END, GANG_END_FAILED);
     else if (role == GANG_ROLE_MEMBER)
         lose_members(s, g, &r->running);
@@ -204,7 +210,7 @@ bool gang__reports_lost(gang_sched *s, struct gang__report *r, const char *text)
 bool gang__job_may_restart(const struct gang__job *job)
 {
     for (uint32_t group = 0; job->roles && group < job->group_count; group++)
-        if (is_decisive(job->roles[group]))
+        if (gang__role_is_decisive(job->roles[group]))
             return false;
     return (job->loss == GANG_LOSS_RESTART || job->loss == GANG_LOSS_SHRINK) &&
            job->restarts < job->max_restarts;

@@ -70,7 +70,7 @@ void gang__tasks_count(gang_sched *s, struct gang__gang *g, const struct gang__f
     gang__order_leave(s, g);
     gang__usage_out(s, g);
     for (size_t i = 0; i < f->count; i++)
-        gang__task_count(g, f->task[i].group, ran, end);
+        gang__task_count(g, &f->task[i], ran, end);
     gang__usage_in(s, g);
     gang__demand_changed(s, g);
 }

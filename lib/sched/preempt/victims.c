@@ -122,7 +122,7 @@ static bool can_spare(const struct gang__gang *gang, const int64_t *left, int64_
     return true;
 }
 
-/* Order the tasks that may stop: groups by their order, in a group the newest task first. */
+/* Order the tasks that may stop: groups by their order, in a group the highest number first. */
 static size_t order_spares(struct gang__gang *g, struct gang__cursor *c, int64_t *left)
 {
     size_t kept = 0;

@@ -24,6 +24,32 @@ bool gang__gang_count(gang_sched *s, struct gang__gang *g)
     return true;
 }
 
+size_t gang__ended_tasks_words(const struct gang__gang *g)
+{
+    const gang_request *request = gang__gang_request(g);
+    const struct gang__group *last = &request->group[request->group_count - 1];
+    return (size_t)(last->first + last->count - request->group[0].first + 63) / 64;
+}
+
+bool gang__ended_tasks_reserve(gang_sched *s, struct gang__gang *g)
+{
+    if (!g->ended_tasks)
+        g->ended_tasks = gang__zalloc(&s->mem, gang__ended_tasks_words(g), sizeof(*g->ended_tasks));
+    return g->ended_tasks != NULL;
+}
+
+void gang__ended_tasks_add(struct gang__gang *g, int64_t task)
+{
+    int64_t bit = task - gang__gang_request(g)->group[0].first;
+    g->ended_tasks[bit / 64] |= UINT64_C(1) << (bit % 64);
+}
+
+void gang__ended_tasks_clear(struct gang__gang *g)
+{
+    if (g->ended_tasks)
+        memset(g->ended_tasks, 0, gang__ended_tasks_words(g) * sizeof(*g->ended_tasks));
+}
+
 gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, int64_t count)
 {
     gang_result r = GANG_OK;
@@ -35,17 +61,6 @@ gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, i
             r = GANG_ENOFIT;
     }
     return r;
-}
-
-uint32_t gang__next_task_number(gang_sched *s, gang_alloc_id id)
-{
-    struct gang__alloc *a;
-    uint32_t number = 0;
-    if (gang__alloc_read(s->cluster, id, &a) == GANG_OK) {
-        number = a->next_number;
-        gang__alloc_read_end(a);
-    }
-    return number;
 }
 
 int64_t gang__gang_step(const struct gang__gang *gang, uint32_t group)

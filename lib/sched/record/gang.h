@@ -161,7 +161,9 @@ struct gang__gang {
     int64_t *done;   /* tasks of each group that ended and do not come again */
     int64_t *failed; /* those of them that did not succeed */
     int64_t ended;   /* sum of `done` */
-    int64_t target;  /* tasks that are to run or to have ended, at most */
+    /* The numbers of those that ended, as bits; bit 0 is the first number of its first group. */
+    uint64_t *ended_tasks;
+    int64_t target; /* tasks that are to run or to have ended, at most */
     int64_t
         budget_end_ns; /* when it ends at the latest, as the budgets count it (usage/budget.c) */
     int64_t budget_promised_ns; /* how long it may run, while they count what it is about to get */

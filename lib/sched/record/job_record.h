@@ -30,11 +30,17 @@ int32_t gang__count_task(const struct gang_task *task, void *by_group);
 /* Set g->has and g->tasks from the gang's allocation. False: the allocation is gone. */
 bool gang__gang_count(gang_sched *s, struct gang__gang *g);
 
+/* Memory for g->ended_tasks; false: there is none. Note a number in it; it has the memory. Forget
+ * all. */
+bool gang__ended_tasks_reserve(gang_sched *s, struct gang__gang *g);
+void gang__ended_tasks_add(struct gang__gang *g, int64_t task);
+void gang__ended_tasks_clear(struct gang__gang *g);
+
+/* How many words g->ended_tasks has. */
+size_t gang__ended_tasks_words(const struct gang__gang *g);
+
 /* Are the nodes of these places up? GANG_OK; GANG_ENOFIT: not now; GANG_ESTALE: one was removed. */
 gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, int64_t count);
-
-/* The number that the next task of an allocation gets. */
-uint32_t gang__next_task_number(gang_sched *s, gang_alloc_id id);
 
 /* How many tasks of a group are granted together when the gang grows: one, a subgroup, or what the
  * group lacks of its minimum. */

@@ -230,8 +230,7 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *g, uint32_t gro
         r = avoids_reserved(s, g, &s->placement);
     gang__trial_drop(&t);
     if (r == GANG_OK)
-        r = gang__alloc_adopt_more(s->worker, g->alloc, s->placement.place,
-                                   (int64_t)s->placement.count);
+        r = gang__where_adopt_more(s, g, s->placement.place, (int64_t)s->placement.count);
     *granted = r == GANG_OK ? (int64_t)s->placement.count : 0;
     return r;
 }

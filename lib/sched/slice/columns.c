@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns: the nodes of a matrix, what gangs use of them, and whether gangs fit beside each other
  * there. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/rcu.h"
@@ -191,7 +192,8 @@ struct collect {
     gang_sched *s;
     struct gang__matrix *m;
     struct gang__sliced *x;
-    int64_t first; /* tasks from this number on */
+    const int64_t *tasks; /* these; NULL: all */
+    size_t count;
     gang_result r;
 };
 
@@ -201,7 +203,7 @@ static int32_t collect_use(gang_node_id node, unsigned word, uint64_t payload, i
     struct collect *c = user;
     struct gang__sliced *x = c->x;
     struct gang__column *column = NULL;
-    if (task < c->first)
+    if (c->tasks && !bsearch(&task, c->tasks, c->count, sizeof(task), gang__by_number))
         return 0;
     if (!gang__grow(&c->s->mem, (void **)&x->use, &x->use_cap, x->uses + 1, sizeof(*x->use)))
         c->r = GANG_ENOMEM;
@@ -220,9 +222,17 @@ static int32_t collect_use(gang_node_id node, unsigned word, uint64_t payload, i
     return 0;
 }
 
-gang_result gang__uses_collect(gang_sched *s, struct gang__sliced *x, int64_t first)
+static int by_task(const void *a, const void *b)
 {
-    struct collect c = {s, x->matrix, x, first, GANG_OK};
+    const struct gang__use *x = a, *y = b;
+    return x->task != y->task ? (x->task > y->task ? 1 : -1)
+                              : (x->word > y->word) - (x->word < y->word);
+}
+
+gang_result gang__uses_collect(gang_sched *s, struct gang__sliced *x, const int64_t *tasks,
+                               size_t count)
+{
+    struct collect c = {s, x->matrix, x, tasks, count, GANG_OK};
     size_t before = x->uses;
     gang_result r = gang__timeshare_each(s->cluster, x->alloc, collect_use, &c);
     r = c.r != GANG_OK ? c.r : r;
@@ -233,6 +243,8 @@ gang_result gang__uses_collect(gang_sched *s, struct gang__sliced *x, int64_t fi
     }
     if (r != GANG_OK)
         gang__columns_sweep(s, x->matrix);
+    else if (tasks) /* they may come between those that it has */
+        qsort(x->use, x->uses, sizeof(*x->use), by_task);
     return r;
 }
 

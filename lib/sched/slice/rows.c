@@ -154,7 +154,7 @@ static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct g
         r = gang__timeshare_alloc(s->worker, s->scratch, request, m->lent, &x->alloc);
     if (r != GANG_OK)
         return r;
-    r = gang__uses_collect(s, x, 0);
+    r = gang__uses_collect(s, x, NULL, 0);
     if (r != GANG_OK)
         gang__give_back_or_defer(s, NULL, x->alloc, NULL, 0);
     if (r != GANG_OK || gang__snapshot_retake(m->view, x->alloc) != GANG_OK)
@@ -288,7 +288,6 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__gang *g, uint32_t group
     if (x->row != m->active || x->state != GANG__SLICED_RUNS)
         return GANG_ENOFIT;
     const struct gang__timeshare_growth growth = {x->alloc, (int32_t)group, m->lent, step};
-    int64_t first = gang__next_task_number(s, x->alloc);
     const struct gang__where w = where(s, m, g);
     gang_result r = grow_in_view(s, x, &growth, true, granted);
     if (r == GANG_ENOFIT && gang__where_is_soft(&w))
@@ -296,13 +295,11 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__gang *g, uint32_t group
     m->viewed_in = 0;
     if (r != GANG_OK)
         return r;
-    r = gang__uses_collect(s, x, first);
+    gang__growth_numbers(s->worker, s->numbers, (size_t)*granted);
+    r = gang__uses_collect(s, x, s->numbers, (size_t)*granted);
     if (r == GANG_OK)
         return r;
-    for (int64_t i = 0; i < *granted; i++) {
-        int64_t task = first + i;
-        gang__give_back_or_defer(s, g, x->alloc, &task, 1);
-    }
+    gang__give_back_or_defer(s, g, x->alloc, s->numbers, (size_t)*granted);
     *granted = 0;
     return r;
 }

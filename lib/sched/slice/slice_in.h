@@ -40,8 +40,10 @@ static inline uint32_t gang__row_distance(const struct gang__matrix *m, uint32_t
 
 /* ---- columns.c ------------------------------------------------------------------------------- */
 
-/* Note the shares that its tasks from this number on use. On an error none of them is noted. */
-gang_result gang__uses_collect(gang_sched *s, struct gang__sliced *x, int64_t first);
+/* Note the shares that these tasks (ascending; NULL: all) of it use. On an error none of them is
+ * noted. */
+gang_result gang__uses_collect(gang_sched *s, struct gang__sliced *x, const int64_t *tasks,
+                               size_t count);
 void gang__use_forget(gang_sched *s, struct gang__sliced *x, size_t i);
 
 /* ---- slice_victims.c, rows.c ----------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * request_spec.c reads the text back, in the order in which this file writes it. */
 #include <string.h>
 
+#include "place/request/request.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
 
@@ -187,6 +188,19 @@ void gang__request_key_make(struct gang__request_key *key, const struct gang_mem
     put_rest(key, spec);
     if (insists) /* the text is longer than any that starts like it */
         put_int(key, insists);
+    key->failed = key->failed || key->used > UINT32_MAX;
+    key->hash = hash_of(key->bytes, key->used);
+}
+
+void gang__request_key_add_numbers(struct gang__request_key *key, const gang_request *request)
+{
+    if (!request->numbered)
+        return;
+    put_int(key, -1); /* neither `insists` nor a number of partitions */
+    for (uint32_t i = 0; i < request->group_count; i++) {
+        put_int(key, request->group[i].in_job);
+        put_int(key, request->group[i].first);
+    }
     key->failed = key->failed || key->used > UINT32_MAX;
     key->hash = hash_of(key->bytes, key->used);
 }

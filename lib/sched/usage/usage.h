@@ -12,6 +12,10 @@ void gang__request_class_unref(gang_sched *s, struct gang__request_class *reques
 /* Computes the amounts that the class takes, in the dimensions in force. False: out of memory. */
 bool gang__request_class_refresh(gang_sched *s, struct gang__request_class *request_class);
 
+/* The numbers of the tasks of one gang of a job with several; nothing for other requests. After
+ * gang__request_key_make(), before the partitions. */
+void gang__request_key_add_numbers(struct gang__request_key *key, const gang_request *request);
+
 /* `insists`: the text of the request that gang__request_insist() makes of it. */
 void gang__request_key_make(struct gang__request_key *key, const struct gang_mem *mem,
                             const struct gang_request_spec *spec, bool insists);

@@ -120,13 +120,13 @@ static gang_result answer(const struct gang__where *w, const struct question *q)
         return gang__snapshot_fits(w->s->worker, w->on, request);
     if (q->group < 0)
         return gang__snapshot_place_where(w->s->worker, w->on, request, q->places);
-    gang_result r = gang__growth_ended(w->s->worker, w->g->done);
+    gang_result r = gang__growth_ended(w->s->worker, w->g->done, w->g->ended_tasks);
     if (r == GANG_OK)
         r = gang__growth_leaving(w->s->worker, w->leaving, w->leaving_count);
     if (r == GANG_OK)
         r = gang__snapshot_grow_where(w->s->worker, w->on, w->g->alloc, q->group, q->step,
                                       q->places);
-    (void)!gang__growth_ended(w->s->worker, NULL);
+    (void)!gang__growth_ended(w->s->worker, NULL, NULL);
     (void)!gang__growth_leaving(w->s->worker, NULL, 0);
     return r;
 }
@@ -238,6 +238,18 @@ gang_result gang__where_resume(gang_sched *s, struct gang__gang *g, gang_alloc_i
     return r == GANG_OK || later ? r : GANG_ESTALE;
 }
 
+gang_result gang__where_adopt_more(gang_sched *s, struct gang__gang *g,
+                                   const struct gang_placement *places, int64_t count)
+{
+    gang_result r = gang__growth_ended(s->worker, g->done, g->ended_tasks);
+    if (r == GANG_OK)
+        r = gang__alloc_adopt_more(s->worker, g->alloc, places, count);
+    (void)!gang__growth_ended(s->worker, NULL, NULL);
+    if (r == GANG_OK)
+        gang__growth_numbers(s->worker, s->numbers, (size_t)count);
+    return r;
+}
+
 gang_result gang__where_alloc_more(gang_sched *s, struct gang__gang *g, uint32_t group,
                                    int64_t step, int64_t *granted)
 {
@@ -245,18 +257,19 @@ gang_result gang__where_alloc_more(gang_sched *s, struct gang__gang *g, uint32_t
     gang_result r = GANG_OK;
     *granted = 0;
     if (!gang__where_concerned(&w)) { /* tasks that ended count: those do not come again */
-        r = gang__growth_ended(s->worker, g->done);
+        r = gang__growth_ended(s->worker, g->done, g->ended_tasks);
         if (r == GANG_OK)
             r = gang_alloc_grow(s->worker, g->alloc, (int32_t)group, step, granted, NULL);
-        (void)!gang__growth_ended(s->worker, NULL);
+        (void)!gang__growth_ended(s->worker, NULL, NULL);
+        if (r == GANG_OK)
+            gang__growth_numbers(s->worker, s->numbers, (size_t)*granted);
         return r;
     }
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return GANG_ENOMEM;
     r = gang__where_grow(&w, group, step, &s->placement);
     if (r == GANG_OK)
-        r = gang__alloc_adopt_more(s->worker, g->alloc, s->placement.place,
-                                   (int64_t)s->placement.count);
+        r = gang__where_adopt_more(s, g, s->placement.place, (int64_t)s->placement.count);
     *granted = r == GANG_OK ? (int64_t)s->placement.count : 0;
     return r;
 }

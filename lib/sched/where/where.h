@@ -86,7 +86,13 @@ gang_result gang__where_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id
 gang_result gang__where_resume(gang_sched *s, struct gang__gang *g, gang_alloc_id *id,
                                int32_t *why);
 
-/* Allocate `step` more tasks of a group: as gang_alloc_grow(). */
+/* More tasks of a gang that runs, at exactly these places: as gang__alloc_adopt_more(), without the
+ * numbers of tasks that ended. s->numbers, which has room for them, receives the new numbers. */
+gang_result gang__where_adopt_more(gang_sched *s, struct gang__gang *g,
+                                   const struct gang_placement *places, int64_t count);
+
+/* Allocate `step` more tasks of a group: as gang_alloc_grow(). s->numbers, which has room for them,
+ * receives their numbers. */
 gang_result gang__where_alloc_more(gang_sched *s, struct gang__gang *g, uint32_t group,
                                    int64_t step, int64_t *granted);
 
