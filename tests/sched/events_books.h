@@ -62,9 +62,10 @@ struct place {
     gang_node_id node;
     int32_t group;
     int64_t amount[KINDS];
-    bool stopping; /* asked to stop */
-    bool idle;     /* said to be: it may be given back without a word */
-    bool shaken;   /* its node was lost once, and may have come back since */
+    uint64_t gpus, cores; /* of the node */
+    bool stopping;        /* asked to stop */
+    bool idle;            /* said to be: it may be given back without a word */
+    bool shaken;          /* its node was lost once, and may have come back since */
     int64_t deadline;
 };
 
@@ -269,6 +270,8 @@ static int32_t read_task(const struct gang_task *task, void *user)
     p->amount[CPU] = task->cpu_milli;
     p->amount[MEMORY] = task->memory_bytes;
     p->amount[GPU] = (int64_t)task->gpu_count * task->gpu_share;
+    p->gpus = task->gpus;
+    p->cores = task->cores[0];
     return 0;
 }
 

@@ -90,13 +90,11 @@ static int32_t on_start(const struct gang_event *e, void *user)
     return 0;
 }
 
-/* Counts the places of that group on that node. */
-static int alike(const struct place *place, int count, const struct place *to)
+/* Is the task on the same devices and cores? */
+static bool is_at(const struct place *now, const struct place *before)
 {
-    int n = 0;
-    for (int i = 0; i < count; i++)
-        n += place[i].node == to->node && place[i].group == to->group;
-    return n;
+    return now && now->node == before->node && now->group == before->group &&
+           now->gpus == before->gpus && now->cores == before->cores;
 }
 
 static int32_t on_resume(const struct gang_event *e, void *user)
@@ -112,10 +110,9 @@ static int32_t on_resume(const struct gang_event *e, void *user)
     read_part(p, e->alloc);
     CHECK(p->kept_unsure || p->tasks == p->kept, "job %d resumes with %d of %d tasks", index_of(w),
           p->tasks, p->kept);
-    for (int i = 0; i < p->kept && !p->kept_unsure; i++) /* its tasks may get new numbers */
-        CHECK(alike(p->place, p->tasks, &p->kept_place[i]) ==
-                  alike(p->kept_place, p->kept, &p->kept_place[i]),
-              "job %d resumes elsewhere", index_of(w));
+    for (int i = 0; i < p->kept && !p->kept_unsure; i++)
+        CHECK(is_at(find_place(p, p->kept_place[i].task), &p->kept_place[i]),
+              "task %" PRId64 " of job %d resumes elsewhere", p->kept_place[i].task, index_of(w));
     check_started(w, p, true, false);
     return 0;
 }

@@ -49,7 +49,9 @@ void gang__reports_note_minimum(gang_sched *s, struct gang__gang *g)
 void gang__reports_started(gang_sched *s, struct gang__gang *g)
 {
     gang__heartbeat_forget_gang(s, g->job, g->index);
-    g->reports.refill = g->reports.below_min = false;
+    g->reports.below_min = false;
+    if (g->reports.refill) /* it lost members while it was being suspended */
+        gang__reports_refill(s, g);
     gang__reports_note_minimum(s, g);
 }
 

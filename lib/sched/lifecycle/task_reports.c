@@ -14,23 +14,6 @@
 
 /* ---- reports about tasks --------------------------------------------------------------------- */
 
-/* Tasks that succeeded while they were being suspended do not resume. */
-static void forget_places(gang_sched *s, struct gang__gang *g, const struct gang__found *f)
-{
-    for (size_t i = 0; g->places && i < f->count; i++)
-        for (int64_t k = 0; k < g->place_count; k++)
-            if (g->places[k].node == f->task[i].node &&
-                g->places[k].group == (int32_t)f->task[i].group) {
-                g->places[k] = g->places[--g->place_count];
-                break;
-            }
-    if (g->places && g->place_count == 0) {
-        gang__release(&s->mem, g->places);
-        g->places = NULL;
-    }
-    g->over = g->over || (g->alloc == GANG_ID_NONE && gang__gang_lacks_all(g) == 0);
-}
-
 /* Success counts also for tasks that were asked to stop: if the job is over then, it has succeeded,
  * and does not wait again. */
 static bool report_succeeded(gang_sched *s, struct gang__report *r)
@@ -41,7 +24,7 @@ static bool report_succeeded(gang_sched *s, struct gang__report *r)
     gang__tasks_count(s, r->gang, &r->running, true, GANG__TASK_END_SUCCESS);
     gang__tasks_count(s, r->gang, &r->stopping, false, GANG__TASK_END_SUCCESS);
     if (r->stopping.count > 0)
-        forget_places(s, r->gang, &r->stopping);
+        gang__suspended_forget(s, r->gang, &r->stopping);
     int32_t result =
         r->gang->alloc == GANG_ID_NONE ? gang__job_result(job) : (int32_t)GANG_END_NONE;
     if (result != GANG_END_NONE) /* first: a stopped job waits again */
@@ -50,6 +33,13 @@ static bool report_succeeded(gang_sched *s, struct gang__report *r)
     gang__tasks_stopped(s, r->gang, &r->fenced);
     gang__reports_continue(s, job);
     return true;
+}
+
+/* A task that fails while it is being suspended is lost like one that runs. */
+static bool report_failed(gang_sched *s, struct gang__report *r)
+{
+    gang__suspended_failed(s, r);
+    return gang__reports_failed(s, r);
 }
 
 /* The gang has no work for the idle tasks: their capacity is released, and the target of the gang
@@ -108,7 +98,7 @@ static bool apply(gang_sched *s, struct gang__report *r, const int64_t *tasks, s
     if (!gang__report_look_up(s, r, tasks, count))
         return false;
     return what == GANG_TASK_SUCCEEDED ? report_succeeded(s, r)
-           : what == GANG_TASK_FAILED  ? gang__reports_failed(s, r)
+           : what == GANG_TASK_FAILED  ? report_failed(s, r)
                                        : report_idle(s, r, tasks == NULL);
 }
 

@@ -45,20 +45,22 @@ static int32_t add_place(const struct gang_task *task, void *user)
     *p = (struct gang_placement)GANG_PLACEMENT_INIT;
     p->group = task->group;
     p->node = task->node;
+    p->task = task->task;
     p->gpus = task->gpus;
     p->any_devices = task->gpus == 0;
+    p->any_cores = task->core_count == 0;
+    memcpy(p->cores, task->cores, sizeof(p->cores));
     return 0;
 }
 
-/* A suspended gang resumes on the same places: record them. False: out of memory. */
+/* A suspended gang resumes its tasks on the same places: record them. False: out of memory. */
 static bool note_places(gang_sched *s, struct gang__gang *g, const struct gang__stop *stop)
 {
     struct place_list n = {g, stop};
-    struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
     g->place_count = 0;
-    if (gang_alloc_get(s->cluster, g->alloc, &info) != GANG_OK || info.tasks == 0)
+    if (stop->own_count == 0)
         return true;
-    g->places = gang__zalloc(&s->mem, (size_t)info.tasks, sizeof(*g->places));
+    g->places = gang__zalloc(&s->mem, stop->own_count, sizeof(*g->places));
     if (!g->places)
         return false;
     if (gang__alloc_each(s->cluster, g->alloc, add_place, &n) != GANG_OK || g->place_count == 0) {
