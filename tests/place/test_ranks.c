@@ -146,7 +146,7 @@ START_TEST(a_search_survives_ids_with_the_mark)
     for (uint32_t i = 0; i < TASKS; i++) {
         unsigned deltas = i % 3 == 0;
         data[a.used] = (uint64_t)i << (i % 2 ? 56 : 0); /* odd ids have high generations */
-        data[a.used + 1] = gang__task_word(5 * i, deltas, i % 4);
+        data[a.used + 1] = gang__task_word_of(5 * i, deltas, i % 4);
         data[a.used + 2] = 1;
         a.used += GANG__TASK_HEAD + deltas;
     }

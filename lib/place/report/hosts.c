@@ -193,7 +193,7 @@ static gang_result check_names(gang_cluster *c, const struct gang__alloc *a, int
 }
 
 /* -1: all. */
-static bool has_group(const gang_request *request, int32_t in_job)
+bool gang__request_has_group(const gang_request *request, int32_t in_job)
 {
     for (uint32_t i = 0; i < request->group_count; i++)
         if (request->group[i].in_job == in_job)
@@ -211,7 +211,7 @@ gang_result gang_alloc_write_hosts(gang_cluster *cluster, gang_alloc_id id, int3
     if (r != GANG_OK)
         return r;
     struct out o = {.write = write, .user = user};
-    if (!has_group(a->request, group))
+    if (!gang__request_has_group(a->request, group))
         r = GANG_EINVAL;
     if (r == GANG_OK)
         r = check_names(cluster, a, group);

@@ -23,16 +23,21 @@ struct list {
     int64_t *of_group; /* tasks of each group so far */
 };
 
-static bool is_listed(const uint64_t *task, int32_t group)
+static int32_t group_of(const struct gang__alloc *a, const uint64_t *task)
 {
-    return group < 0 || gang__task_group(task) == (uint32_t)group;
+    return a->request->group[gang__task_group(task)].in_job;
+}
+
+static bool is_listed(const struct gang__alloc *a, const uint64_t *task, int32_t group)
+{
+    return !gang__task_has_stopped(task) && (group < 0 || group_of(a, task) == group);
 }
 
 static size_t count_listed(const struct gang__alloc *a, int32_t group)
 {
     size_t count = 0;
     for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task))
-        count += is_listed(task, group);
+        count += is_listed(a, task, group);
     return count;
 }
 
@@ -44,26 +49,31 @@ static int compare(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* Ranks and positions in groups, in the order of numbers. */
+/* Ranks and positions in groups, in the order of numbers. Tasks may have stopped since they were
+ * counted. */
 static void fill_in_order(const struct gang__alloc *a, int32_t group, struct list *l)
 {
     size_t i = 0;
     for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
-        if (!is_listed(task, group))
+        if (i == l->count || !is_listed(a, task, group))
             continue;
         struct gang_rank *r = &l->rank[i];
         memset(r, 0, sizeof(*r));
         r->task = gang__task_number(task);
         r->node = task[0];
         r->rank = (int64_t)i;
-        r->world_size = (int64_t)l->count;
         r->group = (int32_t)gang__task_group(task);
         r->group_rank = l->of_group[r->group]++;
         l->by_node[i] = (struct at_node){r->node, i};
         i++;
     }
-    for (i = 0; i < l->count; i++)
-        l->rank[i].group_size = l->of_group[l->rank[i].group];
+    l->count = i;
+    for (i = 0; i < l->count; i++) {
+        struct gang_rank *r = &l->rank[i];
+        r->world_size = (int64_t)l->count;
+        r->group_size = l->of_group[r->group];
+        r->group = a->request->group[r->group].in_job;
+    }
 }
 
 /* Positions on nodes. Returns how many nodes there are. */
@@ -128,7 +138,7 @@ static bool open_list(const struct gang_mem *mem, struct list *l, size_t groups)
 static gang_result list_ranks(gang_cluster *c, const struct gang__alloc *a, int32_t group,
                               struct list *l)
 {
-    if (group < -1 || group >= (int32_t)a->request->group_count)
+    if (!gang__request_has_group(a->request, group))
         return GANG_EINVAL;
     l->count = count_listed(a, group);
     return open_list(&c->mem, l, a->request->group_count) ? GANG_OK : GANG_ENOMEM;

@@ -112,8 +112,10 @@ gang_result gang_alloc_task(gang_cluster *cluster, gang_alloc_id id, int64_t num
     const uint64_t *found = is_number ? gang__task_find(a, (uint32_t)number) : NULL;
     if (found && gang__task_has_stopped(found))
         found = NULL;
-    if (found)
+    if (found) {
         gang__task_decode(cluster, found, &out);
+        out.group = a->request->group[out.group].in_job;
+    }
     gang__alloc_read_end(a);
     return found ? gang__struct_out(task, task->size, sizeof(out), &out, sizeof(out)) : GANG_ENOENT;
 }

@@ -9,6 +9,9 @@
 /* What a task holds, as the public struct says it. */
 void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *out);
 
+/* Does the request have this group of its job? -1, for all groups, counts as one. */
+bool gang__request_has_group(const gang_request *request, int32_t in_job);
+
 /* Like gang_alloc_each(). Also shows tasks that have stopped, as long as their places are held.
  * gang_task.group is an index in the request, also of one gang of a job with several. */
 gang_result gang__alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit,

@@ -75,6 +75,20 @@ static size_t part_untold(const struct gang__stop *stop)
     return others;
 }
 
+/* Tasks of which the host has not heard do not resume. Both lists ascend. */
+static void forget_places(struct gang__gang *g, const int64_t *tasks, size_t count)
+{
+    int64_t kept = 0;
+    size_t next = 0;
+    for (int64_t i = 0; i < g->place_count; i++) {
+        while (next < count && tasks[next] < g->places[i].task)
+            next++;
+        if (next == count || tasks[next] != g->places[i].task)
+            g->places[kept++] = g->places[i];
+    }
+    g->place_count = kept;
+}
+
 /* Tasks that were added in this run, and of which the host has not heard, have stopped. If others
  * were stopped for them, the host hears of them first. */
 static void stop_untold(gang_sched *s, struct gang__stop *stop)
@@ -86,7 +100,9 @@ static void stop_untold(gang_sched *s, struct gang__stop *stop)
     e.task_count = count;
     bool told = count > 0 && u->took && s->ops.grow && s->ops.grow(&e, s->user) == GANG_OK;
     for (size_t i = 0; i < count && !told; i++)
-        note_task_stopped(stop, u->tasks[others + i]);
+        (void)note_task_stopped(stop, u->tasks[others + i]);
+    if (!told && stop->suspends)
+        forget_places(stop->gang, e.tasks, count);
     u->count = others;
 }
 
