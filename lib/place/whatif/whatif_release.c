@@ -44,17 +44,32 @@ static struct change change_of(gang_snapshot *s, const struct gang__node *node, 
                            head ? of_head : gang__code_of(node->type->layout, w, release), head};
 }
 
+/* Do fields 0 and 2 of a share word hold no more than the capacity with the payload? The sum of two
+ * fields has eleven bits: a guard bit above it survives the subtraction. */
+static bool two_shares_hold(uint64_t now, uint64_t payload, uint64_t capacity)
+{
+    const uint64_t fields = GANG__SHARE_MASK | GANG__SHARE_MASK << 2 * GANG__SHARE_BITS;
+    const uint64_t guards = (UINT64_C(1) | UINT64_C(1) << 2 * GANG__SHARE_BITS)
+                            << (GANG__SHARE_BITS + 1);
+    uint64_t sum = (now & fields) + (payload & fields);
+    return ((((capacity & fields) | guards) - sum) & guards) == guards;
+}
+
+static bool shares_hold(uint64_t now, uint64_t payload, uint64_t capacity)
+{
+    return two_shares_hold(now, payload, capacity) &&
+           two_shares_hold(now >> GANG__SHARE_BITS, payload >> GANG__SHARE_BITS,
+                           capacity >> GANG__SHARE_BITS);
+}
+
 /* False: the word would exceed its capacity; then it is as before. */
 static bool release_word(const struct change *c, uint64_t payload)
 {
     uint64_t state = c->head ? *c->word & ~GANG__HEAD_CPU : 0, now = *c->word & ~state;
     if (c->code == GANG__OP_GIVE_BITS && ((now & payload) || (payload & ~c->capacity)))
         return false;
-    /* The fields of a share word, or the count, each hold no more than the capacity. */
-    if (c->code == GANG__OP_GIVE_SHARES)
-        for (unsigned i = 0; i < GANG__SHARES_PER_WORD; i++)
-            if (gang__share(now, i) + gang__share(payload, i) > gang__share(c->capacity, i))
-                return false;
+    if (c->code == GANG__OP_GIVE_SHARES && !shares_hold(now, payload, c->capacity))
+        return false;
     if (c->code == GANG__OP_GIVE && now + payload > c->capacity)
         return false;
     *c->word = gang__op_apply(c->code, payload, now) | state;
@@ -128,6 +143,59 @@ static gang_result change_deltas(gang_snapshot *s, const struct part *part, bool
     if (spread)
         *at = GANG_ID_NONE;
     return GANG_OK;
+}
+
+/* What word `w` of a node is with the payload released; false: it would exceed the capacity. As
+ * change_of() and release_word(). */
+static inline bool released_word(struct gang__layout layout, unsigned w, uint64_t capacity,
+                                 uint64_t payload, uint64_t *word)
+{
+    uint64_t now = *word;
+    bool ok = now + payload <= capacity;
+    if (w == GANG__WORD_HEAD) {
+        uint64_t cpu = gang__head_cpu(now) + payload;
+        *word = (now & ~GANG__HEAD_CPU) | cpu;
+        return cpu <= capacity;
+    }
+    if (w >= GANG__WORD_SHARES && w < gang__first_core(layout))
+        ok = shares_hold(now, payload, capacity);
+    else if (w >= GANG__WORD_SHARES && w < gang__first_amount(layout))
+        ok = !(now & payload) && !(payload & ~capacity);
+    *word = gang__payload(now) + payload;
+    return ok;
+}
+
+/* The usual case, and thousands of them for one attempt to preempt: a task without pools and time
+ * sharing is all that the allocation holds. False: it is not that case, or something is wrong with
+ * it; the snapshot is as before. */
+static bool release_one_task(gang_snapshot *s, const struct gang__alloc *a, gang_node_id *at)
+{
+    enum { MOST = 8 };
+    const uint64_t *task = a->data;
+    uint64_t before[MOST];
+    unsigned i = 0, deltas = a->tasks == 1 ? gang__task_deltas(task) : MOST + 1;
+    if (deltas > MOST || a->request->exclusive || a->used != gang__task_words(task))
+        return false;
+    const struct gang__node *node = gang__snapshot_node_of(s, task[0]);
+    if (!node)
+        return false;
+    uint64_t *word = gang__snapshot_words(s, node->slot);
+    const struct gang__node_type *type = node->type;
+    bool ok = true;
+    for (; ok && i < deltas; i++) {
+        uint64_t delta = task[GANG__TASK_HEAD + i];
+        unsigned w = gang__delta_word(delta);
+        if (delta & (GANG__DELTA_POOL | GANG__DELTA_SHARED)) {
+            ok = false;
+            break;
+        }
+        before[i] = word[w];
+        ok = released_word(type->layout, w, type->capacity[w], gang__payload(delta), &word[w]);
+    }
+    *at = task[0];
+    while (!ok && i-- > 0)
+        word[gang__delta_word(task[GANG__TASK_HEAD + i])] = before[i];
+    return ok;
 }
 
 /* Does the allocation have all named tasks? Lists the nodes that an exclusive one keeps. */
@@ -208,6 +276,13 @@ gang_result gang_snapshot_release(gang_snapshot *snapshot, gang_alloc_id id)
 gang_result gang__snapshot_release_where(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                          size_t count, gang_node_id *at)
 {
+    struct gang__alloc *a;
+    if (!tasks && s && s->end > 0 && gang__alloc_read(s->c, id, &a) == GANG_OK) {
+        bool released = release_one_task(s, a, at);
+        gang__alloc_read_end(a);
+        if (released)
+            return GANG_OK;
+    }
     return change_part(s, id, (struct part){.task = tasks, .count = count}, true, at);
 }
 
