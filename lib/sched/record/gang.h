@@ -63,26 +63,26 @@ struct gang__gang_victim {
             struct gang__gang *next, **at;
         } in_unsorted;
     };
-    int64_t priority, age; /* of its job, since it is listed: beside the link, for the order */
-    struct gang__set_link elastic_link; /* in leaf->elastic_victims: has tasks above its minimum */
-    bool listed;                        /* it is in leaf->victims, or about to be, */
-    bool unsorted;                      /* as it is in sched.unsorted_victims */
-    bool elastic;                       /* it is in leaf->elastic_victims */
+    int64_t priority, age;    /* of its job, since it is listed: beside the link, for the order */
+    bool listed;              /* it is in leaf->victims, or about to be, */
+    bool unsorted;            /* as it is in sched.unsorted_victims */
+    bool elastic;             /* it is in leaf->elastic_victims */
     bool tentative;           /* a victim as a whole, in the preemption that is being tried, */
-    int64_t *tentative_tasks; /* or so many tasks of each group are, */
-    int64_t tentative_count;  /* the sum of which is this */
+    int64_t tentative_count;  /* or so many of its tasks are: */
+    int64_t *tentative_tasks; /* of each group, */
+    struct gang__set_link elastic_link; /* in leaf->elastic_victims: has tasks above its minimum */
 };
 
 /* Preemption in which the gang took part (owner: preempt). */
 struct gang__gang_preempt {
+    struct gang__cooldowns *cooldowns; /* the queues for which it was stopped; NULL: none */
+    bool took;    /* it has a row because others stopped: it is spared until its first quantum */
+    bool stopped; /* it was preempted or moved: what it demands when it waits again is not new */
     /* sched.preempt.stops when what it demands came up, and when it got more tasks last */
     uint64_t demand_at, grown_at;
-    bool stopped; /* it was preempted or moved: what it demands when it waits again is not new */
-    struct gang__cooldowns *cooldowns; /* the queues for which it was stopped; NULL: none */
     /* sched.external_events and 1 when victims had stopped for it and it could not start after
      * all: until another event nothing is preempted for it. */
     uint64_t handover_failed_at;
-    bool took; /* it has a row because others stopped: it is spared until its first quantum */
 };
 
 /* Stops of the gang, and the handover that frees capacity for it (owner: stop). */
@@ -138,8 +138,18 @@ struct gang__gang_untold {
 };
 
 struct gang__gang {
+    /* First what is read of each of thousands of victims: it lies on few cache lines. */
     struct gang__job *job;
     struct gang__request_class *request_class;
+    gang_alloc_id alloc;
+    int64_t tasks; /* sum of `has` */
+    int64_t started_ns;
+    struct gang__reserve_gang reserve;
+    struct gang__gang_stop stop;
+    struct gang__gang_victim victim;
+    struct gang__gang_preempt preempt;
+
+    int64_t served_ns; /* the part of its run time that job->served has */
     /* Of a gang that insists on its preferred domains: the class that it has after that wait. NULL:
      * it has it already. */
     struct gang__request_class *later_class;
@@ -148,14 +158,11 @@ struct gang__gang {
      * is that of the partition. NULL: the gang has at most one partition. */
     struct gang__request_class *waits_as;
     const struct gang__choice *choice; /* while it is tried: with these tasks alone; NULL: any */
-    gang_alloc_id alloc;
-    int64_t tasks;                 /* sum of `has` */
-    int64_t started_ns, served_ns; /* served_ns: the part of its run time that job->served has */
-    uint32_t index;                /* among the gangs of its job */
-    bool demands;                  /* the tasks that it lacks count as demand of its queue */
-    bool over;                     /* its work is done: it does not start again */
-    bool begun;                    /* it was started once */
-    struct gang_placement *places; /* where it was when it was suspended */
+    uint32_t index;                    /* among the gangs of its job */
+    bool demands;                      /* the tasks that it lacks count as demand of its queue */
+    bool over;                         /* its work is done: it does not start again */
+    bool begun;                        /* it was started once */
+    struct gang_placement *places;     /* where it was when it was suspended */
     int64_t place_count;
     int64_t *has;    /* running tasks of each group, without those asked to stop */
     int64_t *done;   /* tasks of each group that ended and do not come again */
@@ -169,15 +176,11 @@ struct gang__gang {
     int64_t budget_promised_ns; /* how long it may run, while they count what it is about to get */
     const int32_t *group_of;    /* its groups in the job; NULL: the same */
 
-    struct gang__gang_stop stop;
-    struct gang__gang_victim victim;
-    struct gang__gang_preempt preempt;
     struct gang__gang_bypass bypass;
     struct gang__gang_reports reports;
     struct gang__gang_untold untold;
     struct gang__gang_order order;
     struct gang__calendar_gang calendar;
-    struct gang__reserve_gang reserve;
     struct gang__gang_wake {
         struct gang__gang *next, **at; /* in sched.wake.holdings; at is NULL: it is not in it */
     } wake;
