@@ -5,6 +5,7 @@
 
 #include "place/alloc/alloc.h"
 #include "place/request/request.h"
+#include "place/whatif/whatif.h"
 #include "sched/calendar/calendar.h"
 #include "sched/grant/grant.h"
 #include "sched/lifecycle/lifecycle.h"
@@ -158,6 +159,34 @@ static void wake_for_rest(gang_sched *s, const struct freed *f)
     gang__wake_preemption(s);
 }
 
+/* Thousands of stops lie all over the memory: prefetch what is read of the one that is so many
+ * ahead. */
+enum { AHEAD = 8 };
+
+static struct gang__stop *expect(gang_sched *s, const struct gang__stop *stop)
+{
+    if (!stop)
+        return NULL;
+    gang__alloc_prefetch(s->cluster, stop->alloc);
+    if (stop->gang)
+        __builtin_prefetch(&stop->gang->stop, 1);
+    return stop->next_of_handover;
+}
+
+/* False: the taker is not the only one that may get what they held. */
+static bool release_stops(gang_sched *s, const struct gang__handover *handover)
+{
+    const struct gang__stop *ahead = handover->stops;
+    bool to_taker = true;
+    for (int i = 0; i < AHEAD; i++)
+        ahead = expect(s, ahead);
+    for (struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover) {
+        ahead = expect(s, ahead);
+        to_taker = gang__stop_release_to_taker(s, stop) && to_taker;
+    }
+    return to_taker;
+}
+
 static void settle(gang_sched *s, struct gang__handover *handover)
 {
     struct gang__gang *g = handover->taker;
@@ -166,8 +195,7 @@ static void settle(gang_sched *s, struct gang__handover *handover)
     gang__handover_count_usage(s, handover, -1);
     g->stop.handover = NULL;
     gang__handover_release_holds(s, handover);
-    for (struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
-        known = gang__stop_release_to_taker(s, stop) && known;
+    known = release_stops(s, handover) && known;
     if (!start_taker(s, handover, &kept)) {
         kept = false;
         g->preempt.took = false;

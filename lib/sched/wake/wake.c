@@ -29,12 +29,32 @@ void gang__wake_forget_job(gang_sched *s, struct gang__job *job)
     job->wake.at = NULL;
 }
 
+/* Prefetches what is read of the next job, and of the one after it, if thousands were noted. The
+ * next one was prefetched before. */
+static void expect(const struct gang__job *next)
+{
+    const struct gang__job *after = next ? next->wake.next : NULL;
+    if (next) {
+        __builtin_prefetch(next->gang, 1);
+        __builtin_prefetch(&next->gang->victim, 1);
+        __builtin_prefetch(&next->gang->bypass, 1);
+        __builtin_prefetch(&next->gang->reports, 1);
+    }
+    if (after) {
+        __builtin_prefetch(after, 1);
+        __builtin_prefetch(&after->gang, 1);
+        __builtin_prefetch(&after->state, 1);
+        __builtin_prefetch(&after->wake, 1);
+    }
+}
+
 struct gang__job *gang__wake_next_job(gang_sched *s, uint32_t *causes)
 {
     struct gang__job *job = s->wake.jobs;
     if (!job)
         return NULL;
     *causes = job->wake.causes;
+    expect(job->wake.next);
     gang__wake_forget_job(s, job);
     return job;
 }
