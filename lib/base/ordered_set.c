@@ -333,22 +333,86 @@ struct gang__set_link *gang__set_prev(const struct gang__set_link *n)
     return neighbour_of(n, 0);
 }
 
-/* The walk has seen what is above. Prefetches below to the right: the child, if the walk was at the
- * link before; otherwise the child of the link above. */
-void gang__set_prefetch(const struct gang__set_link *n)
+/* ---- walks ----------------------------------------------------------------------------------- */
+
+enum { AHEAD = 4 }; /* levels that are prefetched at once */
+
+/* The links below n, level by level: the loads of a level overlap. */
+static void prefetch_below(const struct gang__set_link *n)
 {
-    if (is_in_list(n)) { /* the next one was prefetched when the walk was at the link before */
-        if (n->child[1])
-            __builtin_prefetch(n->child[1]->child[1]);
-        return;
+    const struct gang__set_link *level[1 << (AHEAD - 1)] = {n}, *below[1 << AHEAD];
+    uint32_t count = 1;
+    for (uint32_t k = 0; k < AHEAD && count > 0; k++) {
+        uint32_t found = 0;
+        for (uint32_t i = 0; i < count; i++)
+            for (int side = 0; side < 2; side++)
+                if (level[i]->child[side]) {
+                    __builtin_prefetch(level[i]->child[side]);
+                    below[found++] = level[i]->child[side];
+                }
+        for (uint32_t i = 0; i < found && k + 1 < AHEAD; i++)
+            level[i] = below[i];
+        count = found;
+    }
+}
+
+struct gang__set_walk gang__set_walk_from(struct gang__set_link *n)
+{
+    return (struct gang__set_walk){n, 0};
+}
+
+/* To a child, on the way down. */
+static void enter(struct gang__set_walk *walk, struct gang__set_link *child)
+{
+    walk->at = child;
+    if (++walk->depth % AHEAD == 0)
+        prefetch_below(child);
+}
+
+struct gang__set_link *gang__set_walk_next(struct gang__set_walk *walk)
+{
+    struct gang__set_link *n = walk->at;
+    if (is_in_list(n)) {
+        walk->at = n->child[1];
+        if (walk->at)
+            __builtin_prefetch(walk->at->child[1]);
+        return walk->at;
     }
     if (n->child[1]) {
-        __builtin_prefetch(n->child[1]->child[0]);
-        return;
+        enter(walk, n->child[1]);
+        while (walk->at->child[0])
+            enter(walk, walk->at->child[0]);
+        return walk->at;
     }
-    const struct gang__set_link *above = neighbour_of(n, 1);
-    if (above)
-        __builtin_prefetch(above->child[1]);
+    do {
+        n = walk->at;
+        walk->at = parent_of(n);
+        walk->depth--;
+    } while (walk->at && walk->at->child[1] == n);
+    return walk->at;
+}
+
+void gang__set_prefetch_insert(const struct gang__ordered_set *t,
+                               struct gang__set_link *const n[GANG__SET_PREFETCHED], uint32_t count,
+                               size_t size)
+{
+    struct gang__set_link *at[GANG__SET_PREFETCHED];
+    bool some = t->root != NULL;
+    for (uint32_t i = 0; i < count; i++)
+        at[i] = t->root;
+    while (some) {
+        some = false;
+        for (uint32_t i = 0; i < count; i++) {
+            if (!at[i])
+                continue;
+            at[i] = at[i]->child[t->compare(n[i], at[i], t->ctx) > 0];
+            some = some || at[i];
+            if (at[i]) {
+                __builtin_prefetch(at[i]);
+                __builtin_prefetch((const char *)at[i] + size - 1);
+            }
+        }
+    }
 }
 
 struct gang__set_link *gang__set_lower_bound(struct gang__ordered_set *t, gang__set_locate *locate,

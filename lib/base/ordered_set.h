@@ -71,8 +71,21 @@ struct gang__set_link *gang__set_next(const struct gang__set_link *n);
 bool gang__set_is_sorted(const struct gang__ordered_set *t);
 struct gang__set_link *gang__set_prev(const struct gang__set_link *n);
 
-/* Hints to the processor that a walk will read the next elements. */
-void gang__set_prefetch(const struct gang__set_link *n);
+/* A walk through thousands of elements, in order: it prefetches the links of a tree some levels
+ * ahead. No element is inserted or removed meanwhile. */
+struct gang__set_walk {
+    struct gang__set_link *at; /* NULL: the walk has ended */
+    uint32_t depth;            /* below the first one, modulo 2^32 */
+};
+struct gang__set_walk gang__set_walk_from(struct gang__set_link *n);
+struct gang__set_link *gang__set_walk_next(struct gang__set_walk *walk);
+
+/* Hints to the processor that these links will be inserted, and that compare() reads `size` bytes
+ * of each element, from its link on. */
+enum { GANG__SET_PREFETCHED = 8 };
+void gang__set_prefetch_insert(const struct gang__ordered_set *t,
+                               struct gang__set_link *const n[GANG__SET_PREFETCHED], uint32_t count,
+                               size_t size);
 /* That the element, which is cached, will be removed. */
 void gang__set_prefetch_remove(const struct gang__set_link *n);
 

@@ -173,7 +173,7 @@ static struct gang__stop *expect(gang_sched *s, const struct gang__stop *stop)
     return stop->next_of_handover;
 }
 
-/* False: the taker is not the only one that may get what they held. */
+/* False: a release is deferred. */
 static bool release_stops(gang_sched *s, const struct gang__handover *handover)
 {
     const struct gang__stop *ahead = handover->stops;

@@ -15,6 +15,7 @@ bool gang__preempt_fails(struct gang__preemption *p, int32_t outcome)
 static void undo_victims(gang_sched *s, const struct gang__trial_record *r)
 {
     struct gang__victims *v = s->preempt.victims;
+    gang__batch_undo(r->what);
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
         gang__victim_prefetch(v, i - GANG__VICTIMS_AHEAD); /* before the first: beyond the list */

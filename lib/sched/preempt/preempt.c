@@ -40,7 +40,7 @@ static bool try_once(struct gang__preemption *p, enum gang__preempt_mode mode, b
     bool found = gang__preempt_take_until_placed(p, own, others);
     if (!found && mode == GANG__PREEMPT_BOTH && gang__preempt_is_entitled(p))
         found = gang__preempt_take_until_placed(p, false, true);
-    size_t count = p->s->preempt.victims->count;
+    size_t count = gang__victims_taken(p->s->preempt.victims);
     p->lacks_place = !found && count > 0;
     p->together = !on_credit && count > p->together ? count : p->together;
     if (!found)
@@ -198,8 +198,11 @@ static bool try_partitions(struct gang__preemption *p, gang_sched *s, struct gan
 
 bool gang__preempt_ready(gang_sched *s)
 {
-    if (!s->preempt.victims)
+    if (!s->preempt.victims) {
         s->preempt.victims = gang__zalloc(&s->mem, 1, sizeof(*s->preempt.victims));
+        if (s->preempt.victims)
+            s->preempt.victims->batches.most = GANG__MOST_DRAWN;
+    }
     if (s->preempt.victims) {
         s->preempt.victims->failed = false;
         s->preempt.victims->owner = NULL;

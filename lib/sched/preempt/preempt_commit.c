@@ -85,6 +85,7 @@ static bool make_stops(struct gang__preemption *p)
     struct gang__victims *v = p->s->preempt.victims;
     for (size_t i = 0; i < v->count; i++) {
         gang__victim_prefetch(v, i + GANG__VICTIMS_AHEAD);
+        gang__victim_prefetch_alloc(p->s, i + GANG__VICTIMS_AHEAD / 2);
         if (!make_stop(p, &v->list[i]))
             return false;
     }
@@ -100,6 +101,20 @@ static void drop_stops(struct gang__preemption *p)
     v->failed = true;
 }
 
+/* Prefetches what a stop reads of a gang, which is cached, and of its job. */
+static void expect(const struct gang__gang *g)
+{
+    gang__set_prefetch_remove(&g->victim.link);
+    __builtin_prefetch(g->preempt.cooldowns, 1);
+    __builtin_prefetch(g->has, 1);
+    __builtin_prefetch(&g->order, 1);
+    __builtin_prefetch(g->job, 1);
+    __builtin_prefetch(&g->job->leaf_user, 1);
+    __builtin_prefetch(&g->job->end, 1);
+    __builtin_prefetch(&g->job->wake, 1);
+    __builtin_prefetch(&g->job->preemptions, 1);
+}
+
 /* A callback may have stopped a victim meanwhile. */
 static void ask_to_stop(struct gang__preemption *p, struct gang__handover *handover)
 {
@@ -109,7 +124,7 @@ static void ask_to_stop(struct gang__preemption *p, struct gang__handover *hando
         struct gang__stop *stop = v->list[i].stop;
         gang__victim_prefetch(v, i + GANG__VICTIMS_AHEAD);
         if (i + GANG__VICTIMS_AHEAD / 2 < v->count)
-            gang__set_prefetch_remove(&v->list[i + GANG__VICTIMS_AHEAD / 2].g->victim.link);
+            expect(v->list[i + GANG__VICTIMS_AHEAD / 2].g);
         if (stop && stop->gang->alloc == stop->alloc) {
             gang__cooldown_note(s, &v->list[i], p->taker);
             (void)!gang__stop_begin(s, stop, p->taker->job->id, handover, GANG_END_NONE);

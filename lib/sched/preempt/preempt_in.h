@@ -6,6 +6,7 @@
  *   attempt.c         one attempt from begin to end
  *   worthwhile.c      whether an attempt may be made, and may succeed
  *   take_victims.c    taking victims until the taker has a place
+ *   batch.c           taking many of them in one step
  *   preempt_rules.c   which victims the rules let the taker take
  *   stay_rules.c      which victims may stay; whether the taker may start when the others stop
  *   user_rules.c      what it may take from users above their user limit
@@ -23,6 +24,7 @@
 #ifndef GANG__SCHED_PREEMPT_IN_H
 #define GANG__SCHED_PREEMPT_IN_H
 
+#include "place/whatif/whatif.h"
 #include "sched/calendar/calendar.h"
 #include "sched/preempt/preempt.h"
 #include "sched/where/where.h"
@@ -53,6 +55,45 @@ struct gang__victim {
     struct gang__places to;  /* places that it moves to */
 };
 
+/* ---- batch.c: its state ---- */
+
+enum { GANG__MOST_DRAWN = 64, GANG__BATCH_SUMS = 256 };
+
+/* How many pending victims are of a leaf and a request class. */
+struct gang__batch_sum {
+    struct gang__queue_state *leaf; /* NULL: it is not used */
+    const struct gang__request_class *request_class;
+    int64_t gangs;              /* pending ones; they are not in the usage of the queues */
+    int64_t drawn;              /* of the batch that is being taken, */
+    struct gang__gang *at_last; /* the last of which is this */
+};
+
+/* A gang that was taken in a batch, and is not in the list of victims. */
+struct gang__pending {
+    struct gang__gang *g;
+    gang_node_id node;
+    struct gang__batch_sum *sum;
+    size_t listed; /* so many victims were in the list before it */
+};
+
+struct gang__batches {
+    uint32_t most; /* gangs of a batch: GANG__MOST_DRAWN; tests set fewer, or 0 */
+    size_t taken;  /* so many gangs were taken in batches, in all */
+    struct gang__pending *pending;
+    size_t pendings, pending_cap;
+    struct gang__batch_sum sum[GANG__BATCH_SUMS]; /* a hash table; */
+    struct gang__batch_sum *of_used[GANG__BATCH_SUMS], *last;
+    uint32_t used;
+    /* The batch; after it came back: those of its gangs that are still to be taken one by one. */
+    struct gang__pending drawn[GANG__MOST_DRAWN];
+    size_t next, count;
+    struct gang__victim after; /* the victim after the batch, which is not plain */
+    bool has_after;
+    size_t left, pause; /* so many victims are taken one by one before the next batch */
+    const struct gang__queue_state *leaf; /* the last one that was compared with the taker's */
+    bool leaf_is_other;
+};
+
 /* State of preemption, made with the first attempt. */
 struct gang__victims {
     struct gang__victim *list; /* tentative victims of the attempt */
@@ -73,7 +114,14 @@ struct gang__victims {
     bool failed; /* memory was short: the attempt is given up */
     /* Of elastic gangs, only tasks that borrow nodes from this request are victims. NULL: all. */
     const gang_request *owner;
+    struct gang__batches batches;
 };
+
+/* Victims that were taken: in the list, or pending. */
+static inline size_t gang__victims_taken(const struct gang__victims *v)
+{
+    return v->count + v->batches.pendings;
+}
 
 enum { GANG__VICTIMS_AHEAD = 16 };
 
@@ -88,6 +136,14 @@ static inline void gang__victim_prefetch(const struct gang__victims *v, size_t i
     __builtin_prefetch(&v->list[i].g->victim.tentative, 1);
 }
 
+/* The same of its allocation, where that is read, too. */
+static inline void gang__victim_prefetch_alloc(const gang_sched *s, size_t i)
+{
+    const struct gang__victims *v = s->preempt.victims;
+    if (i < v->count)
+        gang__alloc_prefetch(s->cluster, v->list[i].g->alloc);
+}
+
 /* Where the victims of a leaf are: whole gangs, or tasks above a minimum. */
 struct gang__cursor {
     bool whole;
@@ -95,7 +151,7 @@ struct gang__cursor {
     /* The gangs after it, as far as they are known already: a ring. */
     struct gang__set_link *coming[GANG__VICTIMS_AHEAD];
     uint32_t first, known;
-    struct gang__set_link *last;
+    struct gang__set_walk walk; /* at the last of them */
     /* Tasks of the gang that may go one by one, in this order. */
     int64_t *spare;
     uint32_t *spare_group;
@@ -203,6 +259,9 @@ struct gang__preempt_rule gang__preempt_rule_of(const struct gang__preemption *p
 /* May the taker take this one? By that rule. */
 enum gang__may gang__preempt_may_take(const struct gang__preemption *p,
                                       const struct gang__victim *v);
+/* The rules of reclaim allow the victim, which is of another branch than the taker. Do they also
+ * allow it if the giver uses more, and the taker's branch the same? */
+bool gang__preempt_allows_before(const struct gang__preemption *p, const struct gang__victim *v);
 /* The branches of two leaves: the two children of the lowest queue that is above both. */
 void gang__preempt_branches(struct gang__queue_state *a, struct gang__queue_state *b,
                             struct gang__queue_state **taker, struct gang__queue_state **giver);
@@ -238,6 +297,9 @@ bool gang__preempt_overshoots(const struct gang__preemption *p, const struct gan
 /* The victim is back: do its queues keep to their limits, and does the taker leave free what other
  * queues do not lend? */
 bool gang__preempt_may_stay(const struct gang__preemption *p, const struct gang__victim *v);
+/* The first half of it: do the leaf and all queues above keep to their limits? */
+bool gang__preempt_keeps_limits(const struct gang__preemption *p,
+                                const struct gang__queue_state *leaf);
 /* The victim is back, to start again elsewhere: do other queues lend it what it takes? */
 bool gang__preempt_may_restart(const struct gang__preemption *p, const struct gang__victim *v);
 /* A victim of the taker's branch is back: is the taker still entitled to what others gave? */
@@ -315,6 +377,8 @@ bool gang__victims_open(gang_sched *s, const struct gang__queue_state *mine, boo
 bool gang__victims_next(gang_sched *s, struct gang__victim *out);
 /* The leaf of the last victim has no more that may be taken, whole or task by task. */
 void gang__victims_skip_leaf(gang_sched *s);
+/* The same of whole gangs of this leaf. */
+void gang__victims_drop_leaf(gang_sched *s, const struct gang__queue_state *leaf);
 void gang__victims_close(gang_sched *s);
 
 /* May the gang be preempted as a whole: is none of its groups protected? */
@@ -343,6 +407,28 @@ gang_result gang__victim_release(struct gang__preemption *p, struct gang__victim
 bool gang__preempt_place(struct gang__preemption *p);
 struct gang__where gang__preempt_where(const struct gang__preemption *p);
 bool gang__preempt_place_in(struct gang__preemption *p, const struct gang__where *w);
+
+/* ---- batch.c --------------------------------------------------------------------------------- */
+
+/* May victims be taken in batches? */
+bool gang__batch_may_begin(const struct gang__preemption *p);
+/* Take victims in batches as long as that can be done; `next`: when so many are taken, and the
+ * amounts suffice, a place is looked for. */
+void gang__batch_take(struct gang__preemption *p, size_t next);
+/* The next victim that is taken alone; false: there is none. */
+bool gang__batch_next(struct gang__preemption *p, struct gang__victim *out);
+/* The leaf of that victim has no more. */
+void gang__batch_skip_leaf(struct gang__preemption *p, const struct gang__victim *of);
+/* It is taken, and pending. False: it is as before, and gang__preempt_take() may take it. */
+bool gang__batch_take_one(struct gang__preemption *p, const struct gang__victim *of);
+/* What was drawn, and not taken yet, is not taken. */
+void gang__batch_end_walk(struct gang__victims *v);
+/* All pending victims are put into the list. */
+void gang__batch_list_all(struct gang__preemption *p);
+/* Those on nodes that are kept (victims.kept) are put into the list, the others are spared. */
+void gang__batch_spare(struct gang__preemption *p);
+/* All pending victims are victims no more, and back in the usage. The snapshot is left alone. */
+void gang__batch_undo(struct gang__preemption *p);
 
 /* ---- spare.c --------------------------------------------------------------------------------- */
 

@@ -171,6 +171,16 @@ static struct gang__preempt_rule rule_of_reclaim(const struct gang__preemption *
         over_share ? GANG_PROTECTED_PREEMPTOR_SHARE : GANG_PROTECTED_PREEMPTOR_GUARANTEE, a};
 }
 
+/* Dominant ratios are left out: where kinds differ depends on the giver, too. */
+bool gang__preempt_allows_before(const struct gang__preemption *p, const struct gang__victim *v)
+{
+    struct gang__queue_state *a, *b;
+    gang__preempt_branches(p->taker->job->leaf, v->g->job->leaf, &a, &b);
+    return gang__usage_stays_within(a, a->share, p->take, p->count) ||
+           (is_above(p, b, b->guarantee) &&
+            gang__usage_stays_within(a, a->guarantee, p->take, p->count));
+}
+
 int32_t gang__preempt_rule_in_leaf(const struct gang__preemption *p, const struct gang__victim *v)
 {
     const struct gang__job *x = p->taker->job, *y = v->g->job;

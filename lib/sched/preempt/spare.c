@@ -36,8 +36,10 @@ static bool put_back_others(gang_sched *s)
 
 enum { AHEAD = 16 }; /* so many victims ahead are prefetched, and half as many of their jobs */
 
-static void expect(const struct gang__victims *v, size_t i)
+static void expect(const gang_sched *s, size_t i)
 {
+    const struct gang__victims *v = s->preempt.victims;
+    gang__victim_prefetch_alloc(s, i - AHEAD / 2); /* before the first: beyond the list */
     if (i >= AHEAD) {
         __builtin_prefetch(v->list[i - AHEAD].g, 1);
         __builtin_prefetch(&v->list[i - AHEAD].g->victim.tentative, 1);
@@ -105,10 +107,11 @@ static void spare_many(struct gang__preemption *p)
         v->failed = true;
         return;
     }
+    gang__batch_spare(p);
     p->pretext = false;
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
-        expect(v, i);
+        expect(p->s, i);
         bool is_back = x->node != GANG_ID_NONE && !v->kept[(uint32_t)x->node];
         bool fits = can_stay(p, x, is_back);
         x->spared = fits && gang__preempt_is_entitled_beside(p, x);
@@ -168,10 +171,13 @@ static void spare_few(struct gang__preemption *p)
 
 void gang__preempt_spare(struct gang__preemption *p)
 {
-    const struct gang__victims *v = p->s->preempt.victims;
+    struct gang__victims *v = p->s->preempt.victims;
     bool rows = gang__slice_concerns(p->taker); /* its places in a row are searched each time */
     bool tries = p->mode != GANG__PREEMPT_MOVE && p->grow_group < 0;
-    if (rows || (tries && v->count <= FEW))
+    bool few = rows || (tries && gang__victims_taken(v) <= FEW);
+    if (few)
+        gang__batch_list_all(p);
+    if (few)
         spare_few(p);
     else
         spare_many(p);

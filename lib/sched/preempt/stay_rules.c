@@ -47,15 +47,22 @@ static bool is_lent(gang_sched *s, struct gang__queue_state *leaf, const struct 
     return gang__usage_refuse(s, leaf, no_more, count, false, &refusal) == NULL;
 }
 
+bool gang__preempt_keeps_limits(const struct gang__preemption *p,
+                                const struct gang__queue_state *leaf)
+{
+    for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent)
+        for (uint32_t d = 0; d < p->s->dims; d++)
+            if (q->used[d] + q->stopping[d] > q->limit[d])
+                return false;
+    return true;
+}
+
 bool gang__preempt_may_stay(const struct gang__preemption *p, const struct gang__victim *v)
 {
     if (!p->s->usage.limits && !p->s->queues->lends)
         return true;
-    for (const struct gang__queue_state *q = v->g->job->leaf; q->parent; q = q->parent)
-        for (uint32_t d = 0; d < p->s->dims; d++)
-            if (q->used[d] + q->stopping[d] > q->limit[d])
-                return false;
-    return is_lent(p->s, p->taker->job->leaf, p->take, p->count);
+    return gang__preempt_keeps_limits(p, v->g->job->leaf) &&
+           is_lent(p->s, p->taker->job->leaf, p->take, p->count);
 }
 
 bool gang__preempt_may_restart(const struct gang__preemption *p, const struct gang__victim *v)

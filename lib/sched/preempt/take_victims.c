@@ -26,7 +26,7 @@ static enum choice choose(struct gang__preemption *p, const struct gang__victim 
 {
     enum gang__may may = gang__preempt_may_take(p, v);
     if (may == GANG__MAY_NONE)
-        gang__victims_skip_leaf(p->s);
+        gang__batch_skip_leaf(p, v);
     if (may == GANG__MAY_NOT && !v->g->victim.tentative)
         return REFUSED;
     bool is_victim = p->again && !v->whole && v->g->victim.tentative_tasks[v->group] &&
@@ -37,37 +37,61 @@ static enum choice choose(struct gang__preemption *p, const struct gang__victim 
                : TAKE;
 }
 
+static bool take(struct gang__preemption *p, struct gang__victim *v, bool in_batches)
+{
+    return (in_batches && gang__batch_take_one(p, v)) || gang__preempt_take(p, v);
+}
+
+/* From the first victim again, because the taker's branch got emptier. */
+static void begin_again(struct gang__preemption *p, bool own, bool others)
+{
+    gang__batch_end_walk(p->s->preempt.victims);
+    gang__victims_close(p->s);
+    open_victims(p, own, others);
+    p->again = true;
+}
+
 /* Take victims until the taker has a place. A dry run is not cut short: the next run could only
  * begin it again. */
 static bool take_some(struct gang__preemption *p, bool own, bool others)
 {
     gang_sched *s = p->s;
+    struct gang__victims *vs = s->preempt.victims;
     struct gang__victim v;
-    size_t next = s->preempt.victims->count + 1, tested = 0;
-    bool found = false, refused = false;
+    size_t next = vs->count + 1, tested = 0;
+    bool found = false, refused = false, in_batches = gang__batch_may_begin(p);
     open_victims(p, own, others);
-    while (!found && gang__victims_next(s, &v)) {
+    while (!found) {
+        if (in_batches)
+            gang__batch_take(p, next);
+        if (!gang__batch_next(p, &v))
+            break;
         enum choice choice = choose(p, &v);
         s->steps++;
         refused = refused || choice == REFUSED;
-        if (choice != TAKE || !gang__preempt_take(p, &v))
+        if (choice != TAKE || !take(p, &v, in_batches))
             continue;
-        if (refused && p->mode != GANG__PREEMPT_ACROSS &&
-            gang__preempt_same_branch(p, v.g)) { /* from the first again */
-            gang__victims_close(s);
-            open_victims(p, own, others);
-            p->again = true;
+        if ((in_batches || refused) && p->mode != GANG__PREEMPT_ACROSS &&
+            gang__preempt_same_branch(p, v.g)) {
+            gang__batch_list_all(p); /* batches rely on the usage of the taker's branch */
+            in_batches = false;
+            if (refused)
+                begin_again(p, own, others);
             refused = false;
         }
-        if (s->preempt.victims->count < next || !gang__preempt_amounts_suffice(p) ||
+        if (gang__victims_taken(vs) < next || !gang__preempt_amounts_suffice(p) ||
             !gang__preempt_quota_suffices(p))
             continue;
         found = gang__preempt_place(p);
-        tested = s->preempt.victims->count;
+        tested = gang__victims_taken(vs);
         next = tested * 2;
     }
+    gang__batch_end_walk(vs);
     gang__victims_close(s);
-    return found || (s->preempt.victims->count > tested && gang__preempt_place(p));
+    found = found || (gang__victims_taken(vs) > tested && gang__preempt_place(p));
+    if (!found)
+        gang__batch_list_all(p);
+    return found;
 }
 
 /* By rank: at once, since fair shares do not matter.

@@ -190,8 +190,7 @@ static void prefetch_gang(const struct gang__gang *g)
     __builtin_prefetch(g);
     __builtin_prefetch(&g->stop.first);
     __builtin_prefetch(&g->victim.tentative);
-    __builtin_prefetch(&g->preempt.cooldowns);
-    __builtin_prefetch(&g->reserve.inside_of);
+    __builtin_prefetch(&g->preempt.took);
 }
 
 static void prefetch_job(const struct gang__job *job)
@@ -209,13 +208,12 @@ static const struct gang__gang *ahead_of(const struct gang__cursor *c, uint32_t 
  * Two at a time, so that a short search does not prefetch many. */
 static void prefetch_next(gang_sched *s, struct gang__cursor *c)
 {
-    for (int i = 0; i < 2 && c->known < GANG__VICTIMS_AHEAD && c->last; i++) {
-        c->last = gang__set_next(c->last);
-        if (!c->last)
+    for (int i = 0; i < 2 && c->known < GANG__VICTIMS_AHEAD && c->walk.at; i++) {
+        struct gang__set_link *next = gang__set_walk_next(&c->walk);
+        if (!next)
             return;
-        gang__set_prefetch(c->last);
-        c->coming[(c->first + c->known++) % GANG__VICTIMS_AHEAD] = c->last;
-        prefetch_gang(gang_at_link(c, c->last));
+        c->coming[(c->first + c->known++) % GANG__VICTIMS_AHEAD] = next;
+        prefetch_gang(gang_at_link(c, next));
     }
     if (c->known > FARTHER)
         prefetch_job(ahead_of(c, FARTHER)->job);
@@ -317,7 +315,8 @@ static bool add_cursor(gang_sched *s, const struct gang__ordered_set *gangs, boo
     struct gang__cursor *c = &v->cursor[v->cursors];
     memset(c, 0, sizeof(*c));
     c->whole = whole;
-    c->at = c->last = gang__set_first(gangs);
+    c->at = gang__set_first(gangs);
+    c->walk = gang__set_walk_from(c->at);
     if (settle_cursor(s, c))
         v->cursors++;
     else
@@ -384,6 +383,24 @@ void gang__victims_skip_leaf(gang_sched *s)
     s->preempt.victims->passed = true;
 }
 
+void gang__victims_drop_leaf(gang_sched *s, const struct gang__queue_state *leaf)
+{
+    struct gang__victims *v = s->preempt.victims;
+    size_t at = 0;
+    while (at < v->cursors && !(v->cursor[at].whole && gang_at(&v->cursor[at])->job->leaf == leaf))
+        at++;
+    if (at == v->cursors)
+        return;
+    if (at == 0 && v->given) { /* the next step does it */
+        v->passed = true;
+        return;
+    }
+    free_cursor(s, &v->cursor[at]);
+    v->cursor[at] = v->cursor[--v->cursors];
+    for (size_t i = v->cursors / 2; i-- > 0;)
+        heap_sift(v, i);
+}
+
 void gang__preempt_free(gang_sched *s)
 {
     struct gang__victims *v = s->preempt.victims;
@@ -396,5 +413,6 @@ void gang__preempt_free(gang_sched *s)
     gang__release(&s->mem, v->theirs);
     gang__release(&s->mem, v->before);
     gang__release(&s->mem, v->cursor);
+    gang__release(&s->mem, v->batches.pending);
     gang__release(&s->mem, v);
 }

@@ -150,9 +150,22 @@ static void add_to_user(const gang_sched *s, const struct gang__gang *g, uint32_
         add_amounts(user->tentative, GANG_MAX_KINDS, take, count, -times);
 }
 
+void gang__usage_shift_queues(gang_sched *s, struct gang__queue_state *leaf,
+                              const struct gang__request_class *request_class, uint32_t group,
+                              int64_t times)
+{
+    add(s, leaf, 0, request_class, group, times);
+}
+
 void gang__usage_shift(gang_sched *s, const struct gang__gang *g, uint32_t group, int64_t times)
 {
     add(s, g->job->leaf, 0, g->request_class, group, times);
+    add_to_user(s, g, group, times, true);
+}
+
+void gang__usage_shift_user(gang_sched *s, const struct gang__gang *g, uint32_t group,
+                            int64_t times)
+{
     add_to_user(s, g, group, times, true);
 }
 

@@ -65,6 +65,13 @@ void gang__usage_in(gang_sched *s, struct gang__gang *g);
  * after all: their amounts leave the usage of the gang's user, leaf and all queues above. A leaf
  * with preemption by user limit counts what its users would lose (gang__user.tentative). */
 void gang__usage_shift(gang_sched *s, const struct gang__gang *g, uint32_t group, int64_t times);
+/* The two halves of it: for the leaf and all queues above, also of many gangs of a class at once;
+ * and for the user alone. */
+void gang__usage_shift_queues(gang_sched *s, struct gang__queue_state *leaf,
+                              const struct gang__request_class *request_class, uint32_t group,
+                              int64_t times);
+void gang__usage_shift_user(gang_sched *s, const struct gang__gang *g, uint32_t group,
+                            int64_t times);
 
 /* Adds (or, with sign -1, subtracts) what a gang is about to get at these places: it starts there,
  * or (grows) gets more tasks. It counts as usage of the gang's queues and user, and as fixed usage

@@ -95,6 +95,25 @@ void gang__victims_settle_elastic(struct gang__gang *g)
     g->victim.elastic = sheds;
 }
 
+/* Sorts the first gangs of the list, of one leaf, into it. Returns the rest of the list. Gangs that
+ * were stopped and started again go between others all over the memory. */
+static struct gang__gang *sort_some(struct gang__gang *g)
+{
+    struct gang__ordered_set *set = &g->job->leaf->victims;
+    struct gang__set_link *link[GANG__SET_PREFETCHED];
+    uint32_t count = 0;
+    for (; g && count < GANG__SET_PREFETCHED && &g->job->leaf->victims == set;
+         g = g->victim.in_unsorted.next) {
+        g->victim.unsorted = false;
+        link[count++] = &g->victim.link;
+    }
+    gang__set_prefetch_insert(set, link, count,
+                              offsetof(struct gang__gang_victim, age) + sizeof(int64_t));
+    for (uint32_t i = 0; i < count; i++)
+        gang__set_insert_end(set, link[i], 0);
+    return g;
+}
+
 void gang__victims_sort(gang_sched *s)
 {
     struct gang__gang *oldest = NULL;
@@ -104,10 +123,6 @@ void gang__victims_sort(gang_sched *s)
         g->victim.in_unsorted.next = oldest;
         oldest = g;
     }
-    while (oldest) {
-        struct gang__gang *g = oldest;
-        oldest = g->victim.in_unsorted.next;
-        g->victim.unsorted = false;
-        gang__set_insert_end(&g->job->leaf->victims, &g->victim.link, 0);
-    }
+    while (oldest)
+        oldest = sort_some(oldest);
 }
