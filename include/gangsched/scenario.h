@@ -204,6 +204,52 @@ GANG_API gang_result gang_scenario_write(const struct gang_scenario *scenario, i
                                          gang_write_fn write, void *user, struct gang_error *error)
     GANG_MUST_CHECK;
 
+/**
+ * One object as JSON: a node, queue, job or reservation, with the keys that it has in a scenario (a
+ * host that keeps its state; a message between programs). Names of other things (levels, kinds,
+ * queues, nodes, reservations) are read as they are: gang_node_add(), gang_sched_set_queues(),
+ * gang_job_submit() and gang_reservation_add() check them. All other checks are those of
+ * gang_scenarios_read(); `max_tasks` of a node is an amount of the kind "tasks"; the default of
+ * `submit` is -1. A job has no `after`, `arrivals`, `ran_s` or `run_time_s`.
+ * @param keep  receives what the specification borrows from; ended with gang_scenarios_free()
+ * @param spec  receives the specification
+ * @return as gang_scenarios_read(), with the path in the object: "tasks[1].gpu". On an error *keep
+ *   and *spec are NULL.
+ * Any thread. May allocate. O(length).
+ */
+GANG_API gang_result gang_node_read(const char *text, size_t length, gang_scenarios **keep,
+                                    const struct gang_node_spec **spec, struct gang_error *error)
+    GANG_MUST_CHECK;
+GANG_API gang_result gang_queue_read(const char *text, size_t length, gang_scenarios **keep,
+                                     const struct gang_queue_spec **spec, struct gang_error *error)
+    GANG_MUST_CHECK;
+GANG_API gang_result gang_job_read(const char *text, size_t length, gang_scenarios **keep,
+                                   const struct gang_job_spec **spec, struct gang_error *error)
+    GANG_MUST_CHECK;
+GANG_API gang_result gang_reservation_read(const char *text, size_t length, gang_scenarios **keep,
+                                           const struct gang_reservation_spec **spec,
+                                           struct gang_error *error) GANG_MUST_CHECK;
+
+/**
+ * Write one object as JSON. Reading it again gives the same specification; what the format cannot
+ * express (gang_job_spec.cookie, `after`; a function of the host) is an error, and nothing is
+ * written.
+ * @param indent  spaces a level, 0: one line
+ * @return as gang_scenario_write(). Any thread. May allocate.
+ */
+GANG_API gang_result gang_node_write(const struct gang_node_spec *spec, int32_t indent,
+                                     gang_write_fn write, void *user, struct gang_error *error)
+    GANG_MUST_CHECK;
+GANG_API gang_result gang_queue_write(const struct gang_queue_spec *spec, int32_t indent,
+                                      gang_write_fn write, void *user, struct gang_error *error)
+    GANG_MUST_CHECK;
+GANG_API gang_result gang_job_write(const struct gang_job_spec *spec, int32_t indent,
+                                    gang_write_fn write, void *user, struct gang_error *error)
+    GANG_MUST_CHECK;
+GANG_API gang_result gang_reservation_write(const struct gang_reservation_spec *spec,
+                                            int32_t indent, gang_write_fn write, void *user,
+                                            struct gang_error *error) GANG_MUST_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

@@ -850,6 +850,40 @@ GANG_API gang_result gang_report_node_up(gang_sched *sched, gang_node_id node) G
 GANG_API gang_result gang_report_node_draining(gang_sched *sched, gang_node_id node,
                                                int64_t deadline_ns) GANG_MUST_CHECK;
 
+/** What one allocation has on a node. Valid during the call. */
+struct gang_node_item {
+    size_t size; /**< sizeof(struct gang_node_item) of the library */
+    gang_node_id node;
+    /** the job whose tasks these are, or for which the places are kept; GANG_ID_NONE: the
+     *  allocation was made without the scheduler */
+    gang_job_id job;
+    uint64_t cookie; /**< of the job */
+    gang_alloc_id alloc;
+    int32_t gang;  /**< which gang of the job */
+    int32_t state; /**< GANG_JOB_* of the job; GANG_JOB_ENDED: there is none */
+    /** 1: no task of the job runs there; capacity is kept until its victims have stopped, and the
+     *  job then starts or grows there */
+    int32_t kept;
+    int32_t reserved0;
+    const int64_t *tasks; /**< their numbers (gang_task.task), ascending; never empty */
+    size_t task_count;
+};
+
+typedef int32_t (*gang_node_fn)(const struct gang_node_item *item, void *user);
+
+/**
+ * Visit what has tasks on a node, in any state of the node: first jobs, by id and gang; then
+ * capacity that is kept for jobs; then allocations made without the scheduler, by id. A suspended
+ * job holds nothing, except in time slicing. Allocations that other threads make or change
+ * meanwhile may be missed. The visitor may query; it must not change the scheduler or these
+ * allocations.
+ * @return GANG_OK; GANG_EINVAL; GANG_ESTALE (no such node, and nothing runs there); GANG_EBUSY
+ *   (another thread is changing an allocation: try again); GANG_ENOMEM; the visitor's result, which
+ *   ends the visit if it is not 0. Owner. O(jobs + running tasks).
+ */
+GANG_API gang_result gang_node_each(gang_sched *sched, gang_node_id node, gang_node_fn visit,
+                                    void *user) GANG_MUST_CHECK;
+
 /* ---- reservations -------------------------------------------------------------------------- */
 
 /**

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads one case, and the public functions that read texts and files of cases. */
+/* Reads one case, or one object without its case. */
 #include "scenario/read_in.h"
 
 #include <string.h>
 
 #include "scenario/scenario_in.h"
-
-const struct gang__json_limits gang__scenario_limits = {GANG_JSON_MAX_BYTES, GANG_JSON_MAX_DEPTH,
-                                                        1 << 24};
-
-struct gang_scenarios {
-    struct gang_mem mem;
-    struct gang__arena arena;
-    struct gang_scenario *cases;
-    size_t count;
-    struct gang__warnings warnings;
-};
 
 static const char *const case_keys[] = {
     "id",           "source",         "note",        "caps",        "needs",      "tier",
@@ -72,6 +61,12 @@ static bool has_max_tasks(const struct gang__json *at)
     return false;
 }
 
+void gang__count_tasks(struct gang__reader *r)
+{
+    r->kinds[r->out->kind_count++] = (struct gang_kind_spec){
+        sizeof(struct gang_kind_spec), GANG__TASKS, GANG__TASKS, GANG_SCOPE_NODE, 0, 0};
+}
+
 static gang_result read_kinds(struct gang__reader *r, const struct gang__json *at)
 {
     struct gang__json kinds;
@@ -91,8 +86,7 @@ static gang_result read_kinds(struct gang__reader *r, const struct gang__json *a
                                    "'" GANG__TASKS "' is there already because of 'max_tasks'");
     }
     if (r->counts_tasks)
-        r->kinds[r->out->kind_count++] = (struct gang_kind_spec){
-            sizeof(struct gang_kind_spec), GANG__TASKS, GANG__TASKS, GANG_SCOPE_NODE, 0, 0};
+        gang__count_tasks(r);
     return GANG_OK;
 }
 
@@ -311,113 +305,56 @@ gang_result gang__read_case(struct gang__arena *keep, const struct gang__json *a
     return result;
 }
 
-/* ---- files ----------------------------------------------------------------------------- */
+/* ---- one object ------------------------------------------------------------------------ */
 
-static gang_result read_cases(struct gang_scenarios *scenarios, const struct gang__json *root)
+static gang_result read_object(struct gang__reader *r, const struct gang__json *at,
+                               enum gang__object object)
 {
-    if (json_is_object(root->value)) {
-        scenarios->cases = gang__arena_alloc(&scenarios->arena, 1, sizeof(*scenarios->cases));
-        if (!scenarios->cases)
-            return gang__json_fail(root, GANG_ENOMEM, "out of memory");
-        scenarios->count = 1;
-        return gang__read_case(&scenarios->arena, root, &scenarios->warnings, &scenarios->cases[0]);
+    struct gang_scenario *out = r->out;
+    struct gang_reservation_spec *reservation;
+    struct gang_node_spec *node;
+    struct gang_queue_spec *queue;
+    struct gang_job_spec *job;
+    GANG__KEEP(r->kinds, r, at, GANG_MAX_KINDS);
+    out->kinds = r->kinds;
+    switch (object) {
+    case GANG__OBJECT_NODE:
+        r->counts_tasks = json_object_get(at->value, "max_tasks") != NULL;
+        if (r->counts_tasks)
+            gang__count_tasks(r);
+        GANG__KEEP(node, r, at, 1);
+        out->nodes = node;
+        out->node_count = 1;
+        return gang__read_node(r, at, node);
+    case GANG__OBJECT_QUEUE:
+        GANG__KEEP(queue, r, at, 1);
+        out->queues = queue;
+        out->queue_count = 1;
+        return gang__read_queue(r, at, queue);
+    case GANG__OBJECT_JOB:
+        GANG__KEEP(job, r, at, 1);
+        out->jobs = job;
+        out->job_count = 1;
+        return gang__read_job(r, at, 0, job);
+    default:
+        GANG__KEEP(reservation, r, at, 1);
+        out->reservations = reservation;
+        out->reservation_count = 1;
+        return gang__read_reservation(r, at, reservation);
     }
-    GANG__TRY(gang__json_array(root, GANG__MAX_CASES, &scenarios->count));
-    scenarios->cases =
-        gang__arena_alloc(&scenarios->arena, scenarios->count, sizeof(*scenarios->cases));
-    if (!scenarios->cases)
-        return gang__json_fail(root, GANG_ENOMEM, "out of memory");
-    for (size_t i = 0; i < scenarios->count; i++) {
-        struct gang__json element = gang__json_element(root, i);
-        GANG__TRY(gang__read_case(&scenarios->arena, &element, &scenarios->warnings,
-                                  &scenarios->cases[i]));
-    }
-    return GANG_OK;
 }
 
-gang_result gang__scenarios_read_mem(const struct gang_mem *mem, const char *text, size_t length,
-                                     gang_scenarios **scenarios, struct gang_error *error)
+gang_result gang__read_alone(struct gang__arena *keep, const struct gang__json *at,
+                             struct gang__warnings *warnings, enum gang__object object,
+                             struct gang_scenario *out)
 {
-    if (!scenarios)
-        return gang__error(error, GANG_EINVAL, NULL, "no place for the result");
-    *scenarios = NULL;
-    if (!text && length > 0)
-        return gang__error(error, GANG_EINVAL, NULL, "no text");
-    json_t *root;
-    GANG__TRY(
-        gang__json_parse(text ? text : "", length, &gang__scenario_limits, mem, &root, error));
-    gang_result result = GANG_ENOMEM;
-    struct gang_scenarios *out = gang__zalloc(mem, 1, sizeof(*out));
-    if (!out) {
-        gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-        goto out;
-    }
-    out->mem = *mem;
-    out->arena.mem = &out->mem;
-    out->warnings.last = &out->warnings.first;
-    struct gang__json at = gang__json_root(root, error);
-    result = read_cases(out, &at);
-    if (result != GANG_OK)
-        gang_scenarios_free(out);
-    else
-        *scenarios = out;
-out:
-    json_decref(root);
+    struct gang__reader r = {.keep = keep,
+                             .scratch = {keep->mem, NULL},
+                             .out = out,
+                             .warnings = warnings,
+                             .alone = true};
+    *out = (struct gang_scenario)GANG_SCENARIO_INIT;
+    gang_result result = read_object(&r, at, object);
+    gang__arena_free(&r.scratch);
     return result;
-}
-
-gang_result gang_scenarios_read(const char *text, size_t length, gang_scenarios **scenarios,
-                                struct gang_error *error)
-{
-    return gang__scenarios_read_mem(&gang__mem_libc, text, length, scenarios, error);
-}
-
-gang_result gang_scenarios_read_file(const char *path, gang_scenarios **scenarios,
-                                     struct gang_error *error)
-{
-    char *text;
-    size_t length;
-    if (!scenarios)
-        return gang__error(error, GANG_EINVAL, NULL, "no place for the result");
-    *scenarios = NULL;
-    if (!path)
-        return gang__error(error, GANG_EINVAL, NULL, "no path");
-    GANG__TRY(gang__read_file(path, GANG_JSON_MAX_BYTES, &gang__mem_libc, &text, &length, error));
-    gang_result result = gang_scenarios_read(text, length, scenarios, error);
-    gang__release(&gang__mem_libc, text);
-    return result;
-}
-
-void gang_scenarios_free(gang_scenarios *scenarios)
-{
-    if (!scenarios)
-        return;
-    gang__arena_free(&scenarios->arena);
-    struct gang_mem mem = scenarios->mem;
-    gang__release(&mem, scenarios);
-}
-
-size_t gang_scenarios_count(const gang_scenarios *scenarios)
-{
-    return scenarios ? scenarios->count : 0;
-}
-
-gang_result gang_scenarios_get(const gang_scenarios *scenarios, size_t index,
-                               struct gang_scenario *scenario)
-{
-    if (!scenario)
-        return GANG_EINVAL;
-    static const struct gang_scenario none = GANG_SCENARIO_INIT;
-    bool there = scenarios && index < scenarios->count;
-    GANG__TRY(gang__struct_out(scenario, scenario->size, offsetof(struct gang_scenario, arrivals),
-                               there ? &scenarios->cases[index] : &none, sizeof(none)));
-    return !scenarios ? GANG_EINVAL : there ? GANG_OK : GANG_ENOENT;
-}
-
-const char *gang_scenarios_warning(const gang_scenarios *scenarios, size_t index)
-{
-    const struct gang__warning *w = scenarios ? scenarios->warnings.first : NULL;
-    while (w && index-- > 0)
-        w = w->next;
-    return w ? w->text : NULL;
 }

@@ -10,6 +10,7 @@
 #include "model/specs.h"
 #include "scenario/arena_in.h"
 #include "scenario/fields_in.h"
+#include "scenario/scenario_in.h"
 #include "scenario/words_in.h"
 
 /* Largest amount of memory of a task, in bytes; it is rounded up to pages. */
@@ -64,23 +65,9 @@ struct gang__reader {
     uint8_t *queue_inner; /* one a queue: 1 if it has children, or may get some */
     bool counts_tasks;    /* a node of the case has `max_tasks` */
     bool in_job;          /* what the scheduler refuses at submission is kept as it is */
+    bool alone; /* one object without its case: names of other things are kept as they are */
     /* The GPUs of the last node with so many of them in the short form: most are alike. */
     const struct gang_gpu_spec *alike[GANG_MAX_GPUS + 1];
-};
-
-/* The objects of the format that have keys with an older name. */
-enum gang__object {
-    GANG__OBJECT_NONE, /* has none */
-    GANG__OBJECT_NODE,
-    GANG__OBJECT_DEVICE,
-    GANG__OBJECT_LINK,
-    GANG__OBJECT_QUEUE,
-    GANG__OBJECT_QUOTA,
-    GANG__OBJECT_JOB,
-    GANG__OBJECT_AFFINITY,
-    GANG__OBJECT_TASK,
-    GANG__OBJECT_RESERVATION,
-    GANG__OBJECT_STAGE
 };
 
 /* The constant of an optional member that is one of `words`; *number stays as it is if the member
@@ -154,6 +141,10 @@ gang_result gang__read_int32(const struct gang__json *object, const char *key, i
                              int32_t max, int32_t *number);
 
 const struct gang_kind_spec *gang__find_kind(const struct gang__reader *r, const char *name);
+/* The same of the kind that the text at `at` names; without a case, one that is made for it. *kind
+ * is NULL: there is none. */
+gang_result gang__kind_named(struct gang__reader *r, const struct gang__json *at, const char *name,
+                             const struct gang_kind_spec **kind);
 
 /* ---- objects ---- */
 
@@ -173,6 +164,8 @@ gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, 
                            struct gang_job_spec *job);
 /* `reservations`, once the queues are there; the one that a job names. */
 gang_result gang__read_reservations(struct gang__reader *r, const struct gang__json *at);
+gang_result gang__read_reservation(struct gang__reader *r, const struct gang__json *at,
+                                   struct gang_reservation_spec *out);
 gang_result gang__read_reservation_name(struct gang__reader *r, const struct gang__json *job,
                                         const char **name);
 /* `tasks` and `groups` of a job; adds the number of tasks to *tasks. */
@@ -199,6 +192,14 @@ gang_result gang__read_demands(struct gang__reader *r, const struct gang__json *
 gang_result gang__read_job_demands(struct gang__reader *r, const struct gang__json *job,
                                    struct gang_request_spec *request);
 gang_result gang__read_expect(struct gang__reader *r, const struct gang__json *expect);
+
+/* `max_tasks` of a node counts tasks as a kind: before the nodes are read, after other kinds. */
+void gang__count_tasks(struct gang__reader *r);
+
+/* One object of this sort, without its case, into the list of `out` to which it belongs. */
+gang_result gang__read_alone(struct gang__arena *keep, const struct gang__json *at,
+                             struct gang__warnings *warnings, enum gang__object object,
+                             struct gang_scenario *out);
 
 /* One case. Memory of `out` and of the warnings is taken from `keep`; `warnings` may be NULL. */
 gang_result gang__read_case(struct gang__arena *keep, const struct gang__json *at,

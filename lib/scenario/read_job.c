@@ -50,6 +50,8 @@ static gang_result read_node_name(struct gang__reader *r, const struct gang__jso
     if (json_is_null(at->value))
         return GANG_OK;
     GANG__TRY(gang__json_name(at, 1, GANG_MAX_NAME, &text));
+    if (r->alone)
+        return gang__keep_text(r, at, text, node);
     if (!gang__lookup_find(&r->nodes, text, &index))
         return gang__json_fail(at, GANG_ENOENT, "no node '%s'", gang__printable(text).s);
     *node = r->out->nodes[index].name;
@@ -185,6 +187,17 @@ static gang_result read_min(const struct gang__json *job, struct gang_request_sp
     return gang__json_int(&at, 1, GANG__MAX_TASKS, &request->min);
 }
 
+/* What names other jobs of a case, or times of it. */
+static gang_result check_alone(const struct gang__json *job)
+{
+    static const char *const keys[] = {"after", "ran_s", "run_time_s", "arrivals"};
+    struct gang__json at;
+    for (size_t i = 0; i < GANG__COUNT(keys); i++)
+        if (gang__json_get(job, keys[i], &at))
+            return gang__json_fail(&at, GANG_EINVAL, "has a sense in a whole case only");
+    return GANG_OK;
+}
+
 /* A job that the scheduler would refuse is read all the same, so that it does not hide the others:
  * unknown levels and queues, minima above the tasks there are. */
 gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, size_t index,
@@ -192,9 +205,12 @@ gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, 
 {
     int64_t tasks = 0;
     *job = (struct gang_job_spec)GANG_JOB_SPEC_INIT;
-    job->submit = (int64_t)index;
+    if (!r->alone)
+        job->submit = (int64_t)index;
     GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_JOB));
     GANG__TRY(gang__json_object(at, job_keys, GANG__COUNT(job_keys)));
+    if (r->alone)
+        GANG__TRY(check_alone(at));
     r->in_job = true;
     GANG__TRY(read_head(r, at, job));
     GANG__TRY(gang__read_job_demands(r, at, &job->request));

@@ -287,8 +287,12 @@ static gang_result read_topology(struct gang__reader *r, const struct gang__json
         for (size_t level = 0; level < r->out->level_count && !list[i].key; level++)
             if (strcmp(member.key, r->out->levels[level]) == 0)
                 list[i].key = r->out->levels[level];
-        if (!list[i].key)
+        if (!list[i].key && !r->alone)
             return gang__json_fail(&member, GANG_ENOENT, "no such level in `levels`");
+        if (!list[i].key) {
+            GANG__TRY(gang__json_key(&member, GANG_MAX_NAME));
+            GANG__TRY(gang__keep_text(r, &member, member.key, &list[i].key));
+        }
         GANG__TRY(gang__read_name(r, &member, &list[i].value));
     }
     node->topology = list;

@@ -72,17 +72,26 @@ static const char *const queue_keys[] = {"name",
                                          "partition_borrow",
                                          "partition_preempt"};
 
-/* The kind that a key of `guaranteed`, `limit`, `lending_limit` or `weight` names; NULL: none. */
-static const char *kind_of_key(const struct gang__reader *r, const char *key)
+static const char *built_in_kind(const char *key)
 {
     if (strcmp(key, "gpu") == 0)
         return "gpu";
     if (strcmp(key, "cpu") == 0)
         return "cpu";
-    if (strcmp(key, "mem_mib") == 0 || strcmp(key, "mem_bytes") == 0)
-        return "memory";
-    const struct gang_kind_spec *kind = gang__find_kind(r, key);
-    return kind ? kind->name : NULL;
+    return strcmp(key, "mem_mib") == 0 || strcmp(key, "mem_bytes") == 0 ? "memory" : NULL;
+}
+
+/* The kind that a key of `guaranteed`, `limit`, `lending_limit` or `weight` names; NULL: none. */
+static gang_result kind_of_key(struct gang__reader *r, const struct gang__json *at, const char *key,
+                               const char **name)
+{
+    const struct gang_kind_spec *kind;
+    *name = built_in_kind(key);
+    if (*name)
+        return GANG_OK;
+    GANG__TRY(gang__kind_named(r, at, key, &kind));
+    *name = kind ? kind->name : NULL;
+    return GANG_OK;
 }
 
 /* How many of "fraction" and "weight" a quota may be given by. */
@@ -95,28 +104,32 @@ struct quota_key {
     const char *partition; /* NULL: none */
 };
 
-/* The name of a kind may have an '@' in it, too: the first way to take the key apart counts. */
-static void split_key(const struct gang__reader *r, const char *key, struct quota_key *out)
+/* The name of a kind may have an '@' in it, too: the first way to take the key apart counts.
+ * Without a case, an unknown kind ends at the first '@'. */
+static gang_result split_key(struct gang__reader *r, const struct gang__json *member,
+                             struct quota_key *out)
 {
-    const char *end = key + strlen(key);
+    const char *key = member->key, *end = r->alone ? strchr(key, '@') : NULL;
+    end = end ? end : key + strlen(key);
     *out = (struct quota_key){"", NULL, NULL};
     do {
         size_t length = (size_t)(end - key);
         if (length <= GANG_MAX_NAME) {
             memcpy(out->word, key, length);
             out->word[length] = '\0';
-            out->kind = kind_of_key(r, out->word);
+            GANG__TRY(kind_of_key(r, member, out->word, &out->kind));
             out->partition = *end ? end + 1 : NULL;
         }
         end = strchr(*end ? end + 1 : key, '@');
     } while (!out->kind && end);
+    return GANG_OK;
 }
 
 static gang_result read_quota_key(struct gang__reader *r, const struct gang__json *map,
                                   const struct gang__json *member, struct quota_key *key)
 {
     char mib[GANG_MAX_NAME + sizeof("mem_mib@")];
-    split_key(r, member->key, key);
+    GANG__TRY(split_key(r, member, key));
     if (!key->kind)
         return gang__json_fail(member, GANG_ENOENT, "no such resource");
     GANG__TRY(gang__json_key(member, 2 * GANG_MAX_NAME + 1));
@@ -225,7 +238,8 @@ static gang_result read_weights(struct gang__reader *r, const struct gang__json 
             GANG__TRY(gang__json_real(&member, 0, GANG__MAX_WEIGHT, &queue->weight));
             continue;
         }
-        const char *kind = kind_of_key(r, member.key);
+        const char *kind;
+        GANG__TRY(kind_of_key(r, &member, member.key, &kind));
         if (!kind || strcmp(member.key, "mem_bytes") == 0)
             return gang__json_fail(&member, GANG_ENOENT, "no such resource");
         kinds[used] = kind;
@@ -285,7 +299,7 @@ static gang_result read_budget(struct gang__reader *r, const struct gang__json *
     (void)owner;
     GANG__TRY(gang__json_need(at, "kind", &member));
     GANG__TRY(gang__read_name(r, &member, &word));
-    budget->kind = kind_of_key(r, word);
+    GANG__TRY(kind_of_key(r, &member, word, &budget->kind));
     if (!budget->kind)
         return gang__json_fail(&member, GANG_ENOENT, "no such resource");
     GANG__TRY(gang__json_need(at, "amount", &member));

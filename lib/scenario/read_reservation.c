@@ -52,7 +52,7 @@ static gang_result read_nodes(struct gang__reader *r, const struct gang__json *a
     for (size_t i = 0; i < stage->node_count; i++) {
         struct gang__json element = gang__json_element(at, i);
         size_t index;
-        if (!gang__lookup_find(&r->nodes, stage->nodes[i], &index))
+        if (!r->alone && !gang__lookup_find(&r->nodes, stage->nodes[i], &index))
             return gang__json_fail(&element, GANG_ENOENT, "no node '%s'",
                                    gang__printable(stage->nodes[i]).s);
     }
@@ -84,8 +84,8 @@ static gang_result read_stage(struct gang__reader *r, const struct gang__json *a
 static const struct gang__list stage_list = GANG__LIST("stages", 64, struct gang_reservation_stage,
                                                        stage_keys, GANG__OBJECT_STAGE, read_stage);
 
-static gang_result read_one(struct gang__reader *r, const struct gang__json *at,
-                            struct gang_reservation_spec *out)
+gang_result gang__read_reservation(struct gang__reader *r, const struct gang__json *at,
+                                   struct gang_reservation_spec *out)
 {
     struct gang__json member;
     void *stages;
@@ -100,7 +100,7 @@ static gang_result read_one(struct gang__reader *r, const struct gang__json *at,
     if (gang__json_get(at, "flags", &member))
         GANG__TRY(read_flags(&member, &out->flags));
     GANG__TRY(gang__read_name_member(r, at, "queue", &out->queue));
-    if (out->queue && !gang__lookup_find(&r->queues, out->queue, &index)) {
+    if (out->queue && !r->alone && !gang__lookup_find(&r->queues, out->queue, &index)) {
         gang__json_get(at, "queue", &member);
         return gang__json_fail(&member, GANG_ENOENT, "no queue '%s'",
                                gang__printable(out->queue).s);
@@ -133,7 +133,7 @@ gang_result gang__read_reservations(struct gang__reader *r, const struct gang__j
     r->out->reservations = list;
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&all, i), name;
-        GANG__TRY(read_one(r, &element, &list[i]));
+        GANG__TRY(gang__read_reservation(r, &element, &list[i]));
         gang__json_get(&element, "name", &name);
         if (find(r->out, list[i].name))
             return gang__json_fail(&name, GANG_EEXIST, "'%s' is there twice",
@@ -148,7 +148,7 @@ gang_result gang__read_reservation_name(struct gang__reader *r, const struct gan
 {
     struct gang__json member;
     GANG__TRY(gang__read_name_member(r, job, "reservation", name));
-    if (!*name || find(r->out, *name))
+    if (!*name || r->alone || find(r->out, *name))
         return GANG_OK;
     gang__json_get(job, "reservation", &member);
     return gang__json_fail(&member, GANG_ENOENT, "no reservation '%s'", gang__printable(*name).s);

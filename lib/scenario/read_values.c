@@ -157,7 +157,7 @@ gang_result gang__read_level(struct gang__reader *r, const struct gang__json *ob
             return GANG_OK;
         }
     }
-    if (r->in_job)
+    if (r->in_job || r->alone)
         return gang__keep_text(r, &at, text, out);
     return gang__json_fail(&at, GANG_ENOENT, "no level '%s' in `levels`", gang__printable(text).s);
 }
@@ -193,7 +193,10 @@ gang_result gang__read_amounts(struct gang__reader *r, const struct gang__json *
     GANG__KEEP(list, r, object, total + more);
     struct gang__json member = {NULL, NULL, NULL, 0, NULL};
     for (size_t i = 0; i < total && gang__json_next(&at, &member); i++) {
-        const struct gang_kind_spec *kind = gang__find_kind(r, member.key);
+        if (r->alone)
+            GANG__TRY(gang__json_key(&member, GANG_MAX_NAME));
+        const struct gang_kind_spec *kind;
+        GANG__TRY(gang__kind_named(r, &member, member.key, &kind));
         if (!kind)
             return gang__json_fail(&member, GANG_ENOENT, "no such kind in `kinds`");
         if (on_node && kind->scope != GANG_SCOPE_NODE)
@@ -246,4 +249,23 @@ const struct gang_kind_spec *gang__find_kind(const struct gang__reader *r, const
         if (strcmp(r->kinds[i].name, name) == 0)
             return &r->kinds[i];
     return NULL;
+}
+
+gang_result gang__kind_named(struct gang__reader *r, const struct gang__json *at, const char *name,
+                             const struct gang_kind_spec **kind)
+{
+    *kind = gang__find_kind(r, name);
+    if (*kind || !r->alone)
+        return GANG_OK;
+    if (r->out->kind_count >= GANG_MAX_KINDS)
+        return gang__json_fail(at, GANG_ELIMIT, "more than %d kinds", GANG_MAX_KINDS);
+    if (!*name || strlen(name) > GANG_MAX_NAME)
+        return gang__json_fail(at, GANG_EINVAL, "a kind has a name of 1 to %d bytes",
+                               GANG_MAX_NAME);
+    struct gang_kind_spec *made = &r->kinds[r->out->kind_count];
+    *made = (struct gang_kind_spec){sizeof(*made), NULL, NULL, GANG_SCOPE_NODE, 0, 0};
+    GANG__TRY(gang__keep_text(r, at, name, &made->name));
+    r->out->kind_count++;
+    *kind = made;
+    return GANG_OK;
 }

@@ -18,6 +18,34 @@ gang_result gang__scenario_write_mem(const struct gang_mem *mem,
                                      const struct gang_scenario *scenario, int32_t indent,
                                      gang_write_fn write, void *user, struct gang_error *error);
 
+/* The objects of the format that are read alone, or have keys with an older name. */
+enum gang__object {
+    GANG__OBJECT_NONE, /* has none */
+    GANG__OBJECT_NODE,
+    GANG__OBJECT_DEVICE,
+    GANG__OBJECT_LINK,
+    GANG__OBJECT_QUEUE,
+    GANG__OBJECT_QUOTA,
+    GANG__OBJECT_JOB,
+    GANG__OBJECT_AFFINITY,
+    GANG__OBJECT_TASK,
+    GANG__OBJECT_RESERVATION,
+    GANG__OBJECT_STAGE
+};
+
+/* gang_node_read() and its like, and gang_node_write() and its like, with an allocator. */
+struct gang__object_to {
+    enum gang__object object;
+    int32_t indent;
+    gang_write_fn write;
+    void *user;
+};
+gang_result gang__object_read_mem(const struct gang_mem *mem, const char *text, size_t length,
+                                  enum gang__object object, gang_scenarios **scenarios,
+                                  struct gang_error *error);
+gang_result gang__object_write_mem(const struct gang_mem *mem, const struct gang__object_to *to,
+                                   const void *spec, struct gang_error *error);
+
 struct gang__scenario_path {
     char path[64];
 };

@@ -16,6 +16,7 @@ struct gang__writer {
     struct gang__json_maker maker;
     const struct gang_mem *mem;
     bool max_tasks;                   /* the kind "tasks" is written as `max_tasks` */
+    bool alone;                       /* one object, without its case */
     struct gang__scenario_path where; /* the element that could not be written */
     char *expect;                     /* the member as the reader returns it */
 };
@@ -44,6 +45,7 @@ void gang__write_job_times(struct gang__writer *w, json_t *object, const struct 
                            size_t job, size_t *next);
 void gang__write_job_arrivals(struct gang__writer *w, json_t *object, const struct gang_scenario *c,
                               size_t job, size_t *next);
+json_t *gang__make_reservation(struct gang__writer *w, const struct gang_reservation_spec *spec);
 void gang__write_reservations(struct gang__writer *w, json_t *object,
                               const struct gang_scenario *c);
 

@@ -145,7 +145,8 @@ json_t *gang__make_job(struct gang__writer *w, const struct gang_job_spec *job)
         gang__write_text(w, object, "queue", job->queue);
     gang__write_int(w, object, "priority", job->priority);
     write_preemptible(w, object, job->preemptible);
-    gang__write_int(w, object, "submit", job->submit);
+    if (!w->alone || job->submit >= 0)
+        gang__write_int(w, object, "submit", job->submit);
     gang__write_nonempty(w, object, "user", job->user);
     gang__write_names(w, object, "user_groups", job->user_groups, job->user_group_count);
     gang__write_names(w, object, "partitions", job->partitions, job->partition_count);

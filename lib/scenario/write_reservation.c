@@ -23,7 +23,7 @@ static json_t *make_stage(struct gang__writer *w, const struct gang_reservation_
     return object;
 }
 
-static json_t *make_reservation(struct gang__writer *w, const struct gang_reservation_spec *spec)
+json_t *gang__make_reservation(struct gang__writer *w, const struct gang_reservation_spec *spec)
 {
     json_t *object = json_object(), *flags = json_array(), *stages = json_array();
     gang__write_text(w, object, "name", spec->name);
@@ -54,7 +54,7 @@ void gang__write_reservations(struct gang__writer *w, json_t *object, const stru
         struct gang_reservation_spec spec;
         if (!GANG__WRITE_LOAD(w, spec, notice_ns, c->reservations, i))
             break;
-        gang__json_push(&w->maker, list, make_reservation(w, &spec));
+        gang__json_push(&w->maker, list, gang__make_reservation(w, &spec));
     }
     gang__write_list(w, object, "reservations", list);
 }
