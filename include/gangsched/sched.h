@@ -155,10 +155,10 @@ struct gang_event {
      *  stopped; GANG_END_NONE: it goes on, or waits again. */
     int32_t end;
     int32_t reason; /**< GANG_REASON_* */
-    /** Numbers of tasks (gang_task.task), ascending. Op grow: the new tasks. Op lost: the tasks that
-     *  are out of reach. Op shrink, and op kill after it: of the tasks that are to stop those that
-     *  have not stopped yet. Other ops: NULL. Ops preempt, suspend and kill then mean each task
-     *  that gang_alloc_each() shows. */
+    /** Numbers of tasks (gang_task.task), ascending. Op grow: the new tasks. Op lost: the tasks
+     *  that are out of reach. Op shrink, and op kill after it: of the tasks that are to stop those
+     *  that have not stopped yet. Other ops: NULL. Ops preempt, suspend and kill then mean each
+     *  task that gang_alloc_each() shows. */
     const int64_t *tasks;
     size_t task_count;
     /** ops preempt, shrink, suspend: when op kill follows; op lost: when the fence ends; otherwise
@@ -868,6 +868,11 @@ struct gang_node_item {
     const int64_t *tasks; /**< their numbers (gang_task.task), ascending; never empty */
     size_t task_count;
 };
+
+#define GANG_NODE_ITEM_INIT                                            \
+    {                                                                  \
+        sizeof(struct gang_node_item), 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0 \
+    }
 
 typedef int32_t (*gang_node_fn)(const struct gang_node_item *item, void *user);
 

@@ -72,10 +72,10 @@ fi
 # mean here.
 everyday="active alloc answer api ask available average b bandwidth because begin cheapest child children code
 csv cuda detect dimension distribution done down duration earliest enum ever every exhausted failure
-flop full go grew half hwloc interrupted jsonl key lack last log major manual mask mbps mem minor
+flop full go grew half hwloc interrupted jsonl key lack last late local log major manual mask mbps mem minor
 missing near ok os owner patch pci percent plain preallocate predicted prefer proc ran ranked reject
 resumed rocr scale select shrank skip small smallest strerror summary synthetic this type unfinished
-unit unknown up utilisation utilization uuid warning widest xml"
+unit unknown up utilisation utilization uuid warning wasted widest world xml"
 glossary() { sed -n '/^## Glossary/,$p' include/gangsched/README.md | awk -F'|' 'NF > 3 { print $2, $3 }'; }
 singular() { sed -E 's/sses$/ss/; t; s/([^s][^s])s$/\1/'; }
 words() { tr '[:upper:]_' '[:lower:]\n' | grep -E '^[a-z]' | grep -vE '^reserved[0-9]$' | singular | sort -u; }

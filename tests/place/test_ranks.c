@@ -267,8 +267,10 @@ START_TEST(whole_growth_runs_out_of_memory_without_loss)
     long fail = 1;
     do {
         fail_from(fail++);
-        r = grow_whole(id, 0, 15, &error);
+        r = gang_alloc_grow_whole(s.w, id, 0, 15, &error);
         fail_from(0);
+        stage_check(&s);
+        ck_assert_int_eq(tasks_of(id), r == GANG_OK ? 16 : 1);
         ck_assert(r == GANG_OK || r == GANG_ENOMEM);
     } while (r != GANG_OK);
     expect_tasks(id, 20);

@@ -230,7 +230,8 @@ START_TEST(each_group_owns_its_numbers)
 {
     gang_job_id id = two_groups(1, GANG_LOSS_COUNT, 1);
     CHECK_NUMBERS(id, 0, 0, 1, 2, 3);
-    ck_assert_int_eq(host_last(&h, id, "grow")->tasks[0], 2);
+    ck_assert_uint_eq(host_last(&h, id, "grow")->task_count, 2);
+    ck_assert_int_eq(host_last(&h, id, "grow")->tasks[1], 2);
     host_report(&h, id, 1, GANG_TASK_SUCCEEDED);
     host_run(&h, 1);
     CHECK_NUMBERS(id, 0, 0, 2, 3, 4); /* 1 has ended */

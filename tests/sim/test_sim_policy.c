@@ -118,7 +118,7 @@ START_TEST(options_out_of_range_are_refused_by_name)
     EXPECT_ERROR(gang_sim_new(s.stage.c, &s.opts, NULL, NULL, &sim, &error), GANG_ERANGE, &error,
                  "reserved0", NULL);
     s.opts.reserved0 = 0;
-    s.opts.policy = GANG_SIM_POLICY_LAS_STARTED + 1;
+    s.opts.policy = GANG_SIM_POLICY_FIRST_FIT + 1;
     EXPECT_ERROR(gang_sim_new(s.stage.c, &s.opts, NULL, NULL, &sim, &error), GANG_ERANGE, &error,
                  "policy", NULL);
     ck_assert_ptr_null(sim);

@@ -193,7 +193,7 @@ static void find_untold(gang_sched *s, struct gang__gang *g)
     struct still_there t = {&g->untold, 0, 0, s->by_group};
     memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
     qsort(g->untold.tasks, g->untold.count, sizeof(*g->untold.tasks), gang__by_number);
-    (void)!gang_alloc_each(s->cluster, g->alloc, keep_task, &t);
+    (void)!gang__alloc_each(s->cluster, g->alloc, keep_task, &t);
     g->untold.count = t.kept;
 }
 

@@ -101,8 +101,11 @@ static void stop_untold(gang_sched *s, struct gang__stop *stop)
     bool told = count > 0 && u->took && s->ops.grow && s->ops.grow(&e, s->user) == GANG_OK;
     for (size_t i = 0; i < count && !told; i++)
         (void)note_task_stopped(stop, u->tasks[others + i]);
-    if (!told && stop->suspends)
-        forget_places(stop->gang, e.tasks, count);
+    if (count > 0 && !told) {
+        gang__stop_mark(s, stop); /* the host is not shown them either */
+        if (stop->suspends)
+            forget_places(stop->gang, e.tasks, count);
+    }
     u->count = others;
 }
 
