@@ -99,7 +99,7 @@ enum {
         0, /**< the queues decide (gang_queue_spec.order...), or gang_sim_ops.score */
     /** By submission: in each leaf, a job that does not fit holds back all that came later. */
     GANG_SIM_POLICY_FIFO = 1,
-    GANG_SIM_POLICY_SJF = 2,  /**< shortest run time first; does not preempt */
+    GANG_SIM_POLICY_SJF = 2, /**< shortest run time first; does not preempt */
     /** Shortest remaining time first. It stops jobs by their scores (GANG_SIM_SCORE_SELECT),
      *  whatever gang_sched_opts.no_preemption says: that is about the rules of queues. */
     GANG_SIM_POLICY_SRTF = 3,
