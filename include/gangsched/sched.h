@@ -231,6 +231,47 @@ struct gang_log_entry {
     }
 
 /**
+ * What an event holds, op by op. `end` is GANG_END_NONE but where the table says so. `job`,
+ * `cookie`, `gang`, `now_ns` and `text` are always set, `alloc` unless the gang holds nothing.
+ * @code
+ * op       state               tasks             deadline_ns     an answer other than 0
+ * start    RUNNING             -                 -               refused: tried again later
+ * grow     RUNNING             the new ones      -               refused: undone
+ * resume   RUNNING             -                 -               refused: tried again later
+ * shrink   RUNNING             those to stop     op kill follows they have stopped (1)
+ * preempt  STOPPING, end (2)   - (all shown)     op kill follows they have stopped (1)
+ * suspend  STOPPING            - (all shown)     op kill follows op preempt instead (1)
+ * kill     STOPPING, end (2)   - (all shown)     -               they have stopped (1)
+ * kill     RUNNING (3)         of shrink: rest   -               they have stopped (1)
+ * lost     RUNNING, STOPPING   those out of      fence ends      fenced; 0, GANG_ENOENT: over
+ *                              reach
+ * state    the new one; ENDED: -                 -               ignored
+ *          end says how
+ * predict  PENDING             -                 -               the run time, in ns
+ * overrun  RUNNING             -                 -               more time, in ns
+ *
+ * (1) GANG_EBUSY: not stopped, asked again; GANG_ENOENT: the host does not know them.
+ * (2) How the job ends when all has stopped; GANG_END_NONE: it waits again, or goes on.
+ * (3) After shrink: the gang runs on.
+ * All ops run on the owner's thread, inside gang_sched_run(); `may` and `wake` on any thread.
+ * @endcode
+ *
+ * States of a job, and of a task
+ * @code
+ *   submit --> PENDING --start--> RUNNING --all tasks ended--> ENDED
+ *                 ^                |   ^
+ *                 |      preempt,  |   +--resume-- SUSPENDED
+ *                 |      suspend   v                   ^
+ *                 +--requeued-- STOPPING --suspended---+
+ *                                  +--cancelled, or the job is over--> ENDED
+ *
+ *   granted --start, grow--> runs --GANG_TASK_SUCCEEDED, _FAILED, _IDLE--> over
+ *                             +--shrink, preempt, suspend--> stops --_STOPPED, or kill--> over
+ *                             +--lost (out of reach)--> fenced --report, fence_ns--> over
+ * @endcode
+ */
+
+/**
  * The host's side. The library copies the table. Each op may be NULL and then has the default that
  * its comment states. All ops but `may` and `wake` are called only inside gang_sched_run(), on its
  * thread, without any lock of the library. An op returns 0; where its comment says so, any other

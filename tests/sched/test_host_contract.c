@@ -44,6 +44,76 @@ START_TEST(events_and_queries_agree_on_the_state)
 }
 END_TEST
 
+/* ---- what each op holds: the table at struct gang_host_ops ---------------------------------- */
+
+enum { NO_TASKS = 1, TASKS = 2, DEADLINE = 4, NO_DEADLINE = 8 };
+
+static const struct row {
+    const char *op;
+    unsigned states; /* bit of each GANG_JOB_* that it may say */
+    unsigned holds;
+} table[] = {
+    {"start", 1u << GANG_JOB_RUNNING, NO_TASKS | NO_DEADLINE},
+    {"resume", 1u << GANG_JOB_RUNNING, NO_TASKS | NO_DEADLINE},
+    {"grow", 1u << GANG_JOB_RUNNING, TASKS | NO_DEADLINE},
+    {"shrink", 1u << GANG_JOB_RUNNING, TASKS | DEADLINE},
+    {"preempt", 1u << GANG_JOB_STOPPING, NO_TASKS | DEADLINE},
+    {"suspend", 1u << GANG_JOB_STOPPING, NO_TASKS | DEADLINE},
+    {"kill", 1u << GANG_JOB_STOPPING, NO_TASKS | NO_DEADLINE},
+    {"kill", 1u << GANG_JOB_RUNNING, TASKS | NO_DEADLINE}, /* after shrink */
+    {"lost", 1u << GANG_JOB_RUNNING | 1u << GANG_JOB_STOPPING, TASKS | DEADLINE},
+    {"state", ~0u, NO_TASKS | NO_DEADLINE},
+};
+
+static unsigned seen_rows; /* bit of each row that an event was like */
+
+static void as_the_table_says(struct host *at, const struct host_event *e)
+{
+    (void)at;
+    unsigned holds =
+        (e->task_count > 0 ? TASKS : NO_TASKS) | (e->deadline_ns != 0 ? DEADLINE : NO_DEADLINE);
+    bool ends = e->state == GANG_JOB_ENDED;
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+        if (strcmp(table[i].op, e->op) == 0 && (table[i].states & 1u << e->state) &&
+            table[i].holds == holds && (!ends || e->end != GANG_END_NONE)) {
+            seen_rows |= 1u << i;
+            return;
+        }
+    ck_abort_msg("op %s: state %d, end %d, %zu tasks, deadline %" PRId64, e->op, e->state, e->end,
+                 e->task_count, e->deadline_ns);
+}
+
+/* _i: requeue, or suspend and resume. A gang is preempted, or suspended, and killed; an elastic one
+ * grows, shrinks, loses a task, and ends. */
+START_TEST(each_op_holds_what_the_table_says)
+{
+    seen_rows = 0;
+    host_open(&h, 2, 4);
+    host_preempts(&h, 10, _i ? GANG_PREEMPT_MODE_SUSPEND : GANG_PREEMPT_MODE_REQUEUE);
+    h.lingers = true;
+    h.during = as_the_table_says;
+    host_gang(&h, "default", 8, 0);
+    host_run(&h, 1);
+    gang_job_id high = host_gang(&h, "default", 8, 1);
+    host_run(&h, 1);
+    host_run(&h, 10);
+    host_end_job(&h, high);
+    host_run(&h, 1);
+    gang_job_id elastic = host_submit(&h, host_spec("default", 8, 2, 2));
+    host_run(&h, 1);
+    host_run(&h, 10);
+    MUST(gang_job_set_target(h.s, elastic, 5));
+    host_run(&h, 1);
+    host_run(&h, 10);
+    MUST(gang_report_node_lost(h.s, host_node(&h, 1)));
+    host_run(&h, 1);
+    host_run(&h, 10);
+    unsigned never = _i ? 1u << 4 : 1u << 1 | 1u << 5; /* the other mode's */
+    ck_assert_uint_eq(seen_rows | never, (1u << sizeof(table) / sizeof(*table)) - 1);
+    host_close(&h);
+}
+END_TEST
+
 /* ---- late reports ---------------------------------------------------------------------------- */
 
 static int errors_of_host;
@@ -305,6 +375,7 @@ int main(void)
     Suite *suite = suite_create("host_contract");
     TCase *t = tcase_create("host_contract");
     tcase_add_loop_test(t, events_and_queries_agree_on_the_state, 0, 4);
+    tcase_add_loop_test(t, each_op_holds_what_the_table_says, 0, 2);
     tcase_add_loop_test(t, a_late_report_that_a_task_stopped_is_no_error_of_the_host, 0, 3);
     tcase_add_test(t, the_groups_of_a_gang_are_known);
     tcase_add_loop_test(t, groups_without_names_are_told_apart, 0, 3);
