@@ -151,11 +151,11 @@ static bool find_freed(gang_sched *s, const struct gang__handover *handover, str
  * wake all jobs that found no place, though it took what its victims freed. */
 static void wake_for_rest(gang_sched *s, const struct freed *f)
 {
-    struct gang_node_info n;
-    n.size = sizeof(n);
-    for (size_t i = 0; i < f->count; i++)
+    for (size_t i = 0; i < f->count; i++) {
+        struct gang_node_info n = GANG_NODE_INFO_INIT;
         if (gang_node_get(s->cluster, f->node[i], &n) == GANG_OK)
             gang__wake_capacity(s, n.cpu_free, n.memory_free / GANG_PAGE_BYTES, n.gpu_free);
+    }
     gang__wake_preemption(s);
 }
 
