@@ -158,9 +158,10 @@ static void until_no_work(gang_sched *s)
         if (s->order.multifactor.count > 0)
             run_stage(s, gang__multifactor_step);
         run_stage(s, schedule_next);
-        if (s->slice.matrices) /* the host is to know what it is asked to suspend */
-            run_stage(s, report_grants);
-        run_stage(s, rotate_slices);
+        if (s->slice.matrices || s->wake.slices) {
+            run_stage(s, report_grants); /* the host is to know what it is asked to suspend */
+            run_stage(s, rotate_slices);
+        }
         take_messages_in(s); /* callbacks may have left some */
         if (s->nodes.drain_count > 0)
             run_stage(s, gang__nodes_step);
@@ -190,13 +191,14 @@ static void cycle(gang_sched *s)
         gang__order_refresh(s);
     if (!s->unfinished) /* else the run goes on in the middle of a round, where max_steps cut it */
         (void)gang__entitled_unblock(s);
-    bool told;
-    do {
-        until_no_work(s);
-        told = s->untold.first != NULL;
+    until_no_work(s);
+    while (s->untold.first) {
         s->untold.refused = false;
         run_stage(s, report_grants);
-    } while (told && steps_left(s) && (s->untold.refused || gang__inbox_waits(s)));
+        if (!steps_left(s) || (!s->untold.refused && !gang__inbox_waits(s)))
+            break;
+        until_no_work(s);
+    }
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
