@@ -49,7 +49,8 @@ files_are_there() {
     done
     diff -r -x README.md "$root/include/gangsched" "$prefix/include/gangsched" || status=1
     # Whatever belongs to the tests stays at home.
-    [[ -z $(find "$prefix" -name '*test*' -print -quit) ]] || status=1
+    # (Some public functions are called so, and have a page.)
+    [[ -z $(find "$prefix" -name '*test*' ! -path '*/man3/gang_*' -print -quit) ]] || status=1
     return "$status"
 }
 check installed_files files_are_there
