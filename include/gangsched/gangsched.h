@@ -12,6 +12,7 @@
  *   job.h       what is to run: the description of a job
  *   plan.h      when: the description of reservations, and what the plan is made of
  *   sched.h     what now: queues, jobs, the cycle, preemption, the host's callbacks
+ *   view.h      what others read: jobs and queues at one instant, on any thread
  *   forecast.h  when will it start; what if
  *   scenario.h  clusters, queues and jobs as JSON
  *   trace.h     what was asked, and when: workload traces, read, made and written
@@ -33,5 +34,6 @@
 #include <gangsched/sim.h>
 #include <gangsched/snapshot.h>
 #include <gangsched/trace.h>
+#include <gangsched/view.h>
 
 #endif

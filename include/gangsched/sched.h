@@ -11,7 +11,8 @@
  * Caveats first
  *   - Two thread rules. *Any thread*: submit jobs, send commands, send reports. Such a call leaves
  *     a message, never waits, and takes effect in the next run. *Owner*: everything else. One
- *     thread at a time acts as the owner; during a run no other thread does.
+ *     thread at a time acts as the owner; during a run no other thread does. Other threads read
+ *     jobs and queues in views, which the owner publishes (view.h).
  *   - Time is what the host passes as `now_ns` of a run. It must never go backwards.
  *   - The host may allocate on the same cluster without the scheduler (place.h). The scheduler then
  *     sees less free capacity. Nodes are changed with core.h, before the run that is to see the

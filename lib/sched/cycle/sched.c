@@ -15,6 +15,7 @@
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
+#include "sched/view/views.h"
 #include "sched/where/where.h"
 
 static void start_first_quantum(gang_sched *s, struct gang__gang *g)
@@ -182,6 +183,7 @@ void gang_sched_free(gang_sched *sched)
     free_handovers(s);
     free_jobs(s);
     gang__deferred_releases_free(s);
+    gang__views_free(s);
     gang__inbox_free(s);
     gang__where_free(s);
     gang__calendar_free(s);

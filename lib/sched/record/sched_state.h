@@ -207,6 +207,16 @@ struct gang__intake_sched {
     gang_queue_id next_queue;
 };
 
+/* Views of jobs and queues for other threads (view/publish_view.c). */
+struct gang__view_sched {
+    /* published last; NULL: none. seq_cst swap of the owner -> seq_cst load of any thread */
+    _Atomic(struct gang_view *) latest;
+    /* threads that are about to hold it. seq_cst add, release when they leave -> seq_cst load of
+     * the owner */
+    gang__a64 readers;
+    struct gang_view *retired; /* replaced, and not given up yet: by view->older */
+};
+
 /* sched/lifecycle: nodes as the last run saw them, and those that are to be empty by a deadline */
 struct gang__nodes_sched {
     struct gang__seen_node {
@@ -276,6 +286,7 @@ struct gang_sched {
     struct gang__trial_journal journal;
     struct gang__stop_sched stop;
     struct gang__untold_sched untold;
+    struct gang__view_sched view;
     struct gang__slice_sched slice;
     const struct gang__first_quantum *first_quantum; /* what starts a gang in a matrix: slice.h */
     struct gang__reserve_sched reserve;
