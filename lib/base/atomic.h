@@ -89,7 +89,9 @@ enum gang__step {
     GANG__STEP_TAKE,    /* snapshot, before it gets its number */
     GANG__STEP_SCAN,    /* snapshot, before a cell is looked at, and before it ends */
     GANG__STEP_COPY,    /* snapshot, the cell has no earlier claim, before its words are copied */
-    GANG__STEP_COUNT
+    GANG__STEP_COUNT,
+    /* and one of neither: the latest view is loaded, before a reference to it is added */
+    GANG__STEP_VIEW
 };
 
 #ifdef GANG_TEST_HOOKS

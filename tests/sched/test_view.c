@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Views of jobs and queues (view.h): they are what the queries return at that instant, and stay
  * so. */
+#include "base/atomic.h"
 #include "sched/holding_host.h"
 #include "sched/view_sums.h"
 
@@ -125,6 +126,42 @@ START_TEST(the_latest_view_is_the_one_published_last)
     gang_view_unref(unseen);
     gang_view_unref(first);
     gang_view_unref(second);
+    host_close(&h);
+}
+END_TEST
+
+static int published;
+
+/* The owner publishes, between the two steps of a reader. */
+static void publish_meanwhile(enum gang__step step)
+{
+    if (step != GANG__STEP_VIEW)
+        return;
+    for (int i = 0; i < 3; i++, published++)
+        MUST(gang_sched_publish_view(h.s, NULL));
+}
+
+START_TEST(a_view_that_a_reader_is_about_to_hold_is_not_freed)
+{
+    setup();
+    gang_job_id id = host_gang(&h, "a", 2, 0);
+    host_run(&h, HOST_SECOND);
+    MUST(gang_sched_publish_view(h.s, NULL));
+    long live = atomic_load(&h.stage.mem.live);
+    atomic_store(&gang__hook_now, publish_meanwhile);
+    gang_view *view = gang_sched_latest_view(h.s), *latest;
+    atomic_store(&gang__hook_now, NULL);
+    ck_assert_int_eq(published, 3);
+    ck_assert_int_eq(atomic_load(&h.stage.mem.live), live + 3);
+    ck_assert_int_eq(job_in(view, id).tasks, 2);
+    latest = gang_sched_latest_view(h.s);
+    ck_assert_ptr_ne(view, latest);
+    gang_view_unref(latest);
+    MUST(gang_sched_publish_view(h.s, NULL)); /* gives up all older views */
+    ck_assert_int_eq(atomic_load(&h.stage.mem.live), live + 1);
+    ck_assert_int_eq(job_in(view, id).tasks, 2);
+    gang_view_unref(view);
+    ck_assert_int_eq(atomic_load(&h.stage.mem.live), live);
     host_close(&h);
 }
 END_TEST
@@ -305,6 +342,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, a_view_stays_as_it_was);
     tcase_add_test(tests, the_latest_view_is_the_one_published_last);
+    tcase_add_test(tests, a_view_that_a_reader_is_about_to_hold_is_not_freed);
     tcase_add_test(tests, a_held_view_outlives_scheduler_and_cluster);
     tcase_add_test(tests, a_run_is_no_instant);
     tcase_add_test(tests, wrong_arguments_are_refused);

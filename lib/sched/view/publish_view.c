@@ -30,7 +30,9 @@ gang_view *gang_sched_latest_view(gang_sched *sched)
     if (!sched)
         return NULL;
     gang__add_seq(&sched->view.readers, 1);
-    gang_view *view = gang_view_ref(gang__load_seq(&sched->view.latest));
+    gang_view *view = gang__load_seq(&sched->view.latest);
+    gang__hook(GANG__STEP_VIEW);
+    (void)gang_view_ref(view);
     gang__sub_release(&sched->view.readers, 1);
     return view;
 }
