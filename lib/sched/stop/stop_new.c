@@ -109,7 +109,8 @@ struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *g, const int
     if (!stop)
         return NULL;
     stop->reason = reason;
-    stop->suspends = !tasks && gang__stop_is_for_others(reason) &&
+    /* What the host has not started waits as before: there is nothing to resume. */
+    stop->suspends = !tasks && gang__slice_has_run(g) && gang__stop_is_for_others(reason) &&
                      g->job->leaf->q->preempt == GANG_PREEMPT_MODE_SUSPEND;
     if (stop->suspends && s->ops.suspend && !note_places(s, g, stop)) {
         gang__stop_free(s, stop);
