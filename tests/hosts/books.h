@@ -35,6 +35,7 @@ struct books_task {
     int64_t gone_ns; /* killed: its places are given away then; 0: not killed */
     bool asked;      /* to stop */
     bool dying;      /* it stops some time, and the host reports it */
+    bool moves;      /* asked to, alone, while its gang runs on */
     struct gang_task at;
 };
 
@@ -44,6 +45,7 @@ struct books_job {
     int32_t groups, loss;
     int64_t count[BOOKS_GROUPS]; /* of its groups */
     int64_t tasks;               /* all of them */
+    int64_t gpus;                /* milli-GPUs of all of them */
     int64_t started, ended;      /* tasks, in its life */
     uint64_t over;               /* numbers of tasks that ended well, since its last start */
     int what;                    /* the host's own */
@@ -122,8 +124,8 @@ static inline int64_t books_gpus(const struct books_task *t)
 /* ---- what must hold ---- */
 
 /* Milli-GPUs that tasks of the queue and below hold. What is handed over to a taker elsewhere
- * does not count, as far as the taker can use it, nor if the taker has ended meanwhile (there growth
- * exceeds limits: tests/hosts/README.md). */
+ * does not count, as far as the taker can use it, nor if the taker has ended meanwhile, nor a
+ * task that moves alone (there limits are exceeded: README.md). */
 static inline int64_t books_held(int q)
 {
     int64_t sum = 0, given[BOOKS_JOBS] = {0};
@@ -131,10 +133,12 @@ static inline int64_t books_held(int q)
         const struct books_task *t = &books.task[i];
         const struct books_job *of = books_job_of(t->job);
         const struct books_job *taker = t->taker ? books_job_of(t->taker) : NULL;
-        if (!of || !books_is_below(of->queue, q) || (t->taker && !taker))
+        if (!of || !books_is_below(of->queue, q) || (t->taker && !taker) || t->moves)
             continue;
-        if (taker && !books_is_below(taker->queue, q) && given[taker - books.job]++ < taker->tasks)
+        if (taker && !books_is_below(taker->queue, q) && given[taker - books.job] < taker->gpus) {
+            given[taker - books.job] += books_gpus(t);
             continue;
+        }
         sum += books_gpus(t);
     }
     return sum;
@@ -378,6 +382,7 @@ static inline int32_t books_ask(const struct gang_event *e, bool may_refuse)
             continue;
         books.undone += t->run == books.runs && books_is_for_others(e->reason);
         t->asked = true;
+        t->moves = t->moves || (e->reason == GANG_REASON_MOVE && e->task_count > 0);
         t->dying = t->dying || (!busy && books.manner != NEVER_CONFIRMS);
         if (t->taker == GANG_ID_NONE && e->reason != GANG_REASON_MOVE)
             t->taker = e->preemptor;
@@ -580,6 +585,8 @@ static inline struct books_job *books_submit(struct gang_job_spec *spec, int que
     j->groups = (int32_t)spec->request.group_count;
     for (int g = 0; g < j->groups; g++)
         j->tasks += j->count[g] = spec->request.groups[g].count;
+    for (int g = 0; g < j->groups; g++)
+        j->gpus += j->count[g] * spec->request.groups[g].gpu_milli;
     test_assert(j->tasks <= 64);
     books.jobs++;
     return j;
@@ -624,11 +631,10 @@ static inline void books_end_job(gang_job_id job, int32_t success)
     books.tasks = left;
 }
 
-static inline void books_run(int64_t pause)
+static inline void books_run_at(int64_t now_ns)
 {
-    int64_t wait = gang_sched_timeout_ns(books.s, books.now_ns);
     size_t left = 0;
-    books.now_ns += wait > 0 && wait < pause ? wait : pause;
+    books.now_ns = now_ns;
     for (size_t i = 0; i < books.tasks; i++) /* killed, and given away without a report */
         if (books.task[i].gone_ns == 0 || books.task[i].gone_ns > books.now_ns)
             books.task[left++] = books.task[i];
@@ -636,6 +642,16 @@ static inline void books_run(int64_t pause)
     books.runs++;
     test_must(gang_sched_run(books.s, books.now_ns, NULL, NULL));
     books_check();
+}
+
+/* What is due now first; then so much time passes, or less if something is due before. */
+static inline void books_run(int64_t pause)
+{
+    if (gang_sched_timeout_ns(books.s, books.now_ns) == 0)
+        books_run_at(books.now_ns);
+    int64_t wait = gang_sched_timeout_ns(books.s, books.now_ns);
+    if (pause > 0)
+        books_run_at(books.now_ns + (wait >= 0 && wait < pause ? wait : pause));
 }
 
 /* The host becomes kind, all jobs end, and nothing is taken. */

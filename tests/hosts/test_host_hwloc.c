@@ -3,7 +3,7 @@
  * which must lie in one NUMA domain. Its books are bitmaps of hardware threads by node.
  *   - A task's cpuset has all hardware threads of as many cores as the task asked for, lies in its
  *     machine, and is of no other task.
- *   - Its nodeset are the NUMA domains of these cores. (Those of GANG_NUMA_STRICT that lie in several
+ *   - Its nodeset are the NUMA domains of these cores. (Those of GANG_NUMA_STRICT in several
  *     are counted, not checked: README.md.)
  *   - A task that resumes has the cpuset that it had. */
 #include <gangsched/hwloc.h>
@@ -86,7 +86,7 @@ static void open_world(int manner)
     all = hwloc_bitmap_alloc();
     for (int i = 0; i < NODES; i++) {
         struct gang_node_spec *spec;
-        char name[8];
+        char name[16];
         snprintf(name, sizeof(name), "n%d", i);
         test_assert(hwloc_topology_init(&topology[i]) == 0);
         test_assert(hwloc_topology_set_synthetic(topology[i], shape[i]) == 0);
@@ -153,7 +153,7 @@ static void event(void)
 
 START_TEST(no_hardware_thread_has_two_tasks)
 {
-    books_play(15000, open_world, event, close_world);
+    books_play(40000, open_world, event, close_world);
     printf("%" PRId64 " tasks bound, %" PRId64 " of them strict and in several domains\n", bound,
            apart);
     ck_assert_int_gt(bound, books.events / 50);

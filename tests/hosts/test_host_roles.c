@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host of jobs with roles whose callbacks only leave notes: it launches and reports later, and
- * some reports leave from inside a callback. Chief, workers, parameter servers and sidecars; in some
- * jobs the workers wait for the group that prepares their data. */
+ * some reports leave from inside a callback. Chief, workers, parameter servers and sidecars; in
+ * some jobs the workers wait for the group that prepares their data. */
 #include "hosts/books.h"
 
 enum { NODES = 4, GPUS = 4, NOTES = 256 };
@@ -157,7 +157,7 @@ static void event(void)
 
 START_TEST(roles_decide_how_jobs_end)
 {
-    books_play(20000, open_world, event, books_close);
+    books_play(60000, open_world, event, books_close);
     ck_assert_int_gt(successes, books.events / 200);
     ck_assert_int_gt(failures, books.events / 1000);
     ck_assert_int_gt(staged, books.events / 1000);
