@@ -104,7 +104,8 @@ int scenario_places(struct run *run, size_t number, struct places *places)
         if (status != CLI_OK) {
             return status;
         }
-        places->list[i] = (struct gang_running_spec){at->node, next, at->device_count};
+        places->list[i] = (struct gang_running_spec){
+            .node = at->node, .devices = next, .device_count = at->device_count};
         next += at->device_count;
     }
     return CLI_OK;

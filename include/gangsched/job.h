@@ -26,14 +26,74 @@ extern "C" {
 /** Id of a job; never reused while the scheduler lives. */
 typedef uint64_t gang_job_id;
 
-/** Where a task of a running job runs. */
+enum { GANG_PLACE_PROMISED = -1 }; /**< gang_running_spec.what */
+
+/** Where a task of a running job runs; what is 0 or NULL is chosen by the library. */
 struct gang_running_spec {
     const char *node; /**< NULL: this task does not run */
     /** In a scenario: labels of devices; the same label on a node is the same device. In a
      *  submitted job: numbers of devices in decimal. None: the library chooses. */
     const char *const *devices;
     size_t device_count;
+    /** 1: its number is `task` (gang_task.task), and each running task of the job has one. 0: they
+     *  are numbered in their order */
+    int32_t numbered;
+    /** GANG_TASK_STARTED (0): it runs. GANG_TASK_STOPPED: it runs, and was asked to stop until
+     *  gang_job_past.deadline_ns. GANG_TASK_SUCCEEDED, _FAILED: it has ended so, holds nothing, and
+     *  does not come again; `node` is NULL. GANG_PLACE_PROMISED: it does not run yet, the place is
+     *  kept for it until its victims have stopped (gang_job_promised_each()) */
+    int32_t what;
+    int64_t task;
+    /** GANG_MAX_CORES / 64 words, bit i: core i of the node; its own cores. NULL: chosen */
+    const uint64_t *cores;
 };
+
+/**
+ * What a job has been through: gang_job_get_past() says it, and gang_job_spec.past gives it to a
+ * scheduler that is made anew, so that the job goes on as it was. The host keeps, for each job, its
+ * specification, this, and the places of its tasks (gang_alloc_each(), gang_job_promised_each()),
+ * and submits all of that in the order of ids, before the first run.
+ *
+ * From then on the scheduler decides as one that lived, but for this: the jobs are tried anew; the
+ * host may hear of jobs that start in one run in another order; a job that starts on capacity that
+ * was kept for it may get other cores there; what is counted over longer times begins anew (past
+ * usage, budgets, service before the last start, cooldowns, the bounds of bypassing, heartbeats,
+ * nodes where a job failed); a move ends, and the gang waits; tasks of a job that stop in several
+ * steps stop in one; a fenced task with a place runs again; a gang with time slices has its nodes
+ * to itself; a running job without any running task waits to start; a job whose groups wait for
+ * each other cannot be running.
+ */
+struct gang_job_past {
+    size_t size; /**< sizeof(struct gang_job_past) */
+    /** GANG_JOB_PENDING, _RUNNING, _STOPPING or _SUSPENDED (sched.h). RUNNING and STOPPING:
+     *  gang_job_spec.running is 1, and `places` are taken. SUSPENDED: the same, and `places` are
+     *  those on which it resumes; they are not taken. */
+    int32_t state;
+    /** STOPPING, and RUNNING with tasks that stop: why (GANG_REASON_*), */
+    int32_t reason;
+    /** how the job ends when all have stopped (GANG_END_*; GANG_END_NONE: it goes on, or waits
+     *  again), */
+    int32_t end;
+    int32_t reserved0;     /**< 0 */
+    int64_t deadline_ns;   /**< when op kill is called, */
+    gang_job_id preemptor; /**< and for which job they stop; GANG_ID_NONE: for none */
+    int64_t submitted_ns;  /**< as in gang_job_info, like the following five */
+    int64_t started_ns;
+    int64_t suspended_ns;
+    int64_t restarts;
+    int64_t preemptions;
+    int64_t extended_ns; /**< by which it runs beyond its time limit, since its last start */
+    /** times that start_within_ns passed since its last start: back_off_ns doubles with each */
+    int64_t attempts;
+    int64_t not_before_ns; /**< in back-off until then; 0: it is not */
+    int64_t ready_ns;      /**< since when it could have started; -1: it could not, or it runs */
+    int64_t target;        /**< gang_job_set_target(); -1: `count` */
+};
+
+#define GANG_JOB_PAST_INIT                                                             \
+    {                                                                                  \
+        sizeof(struct gang_job_past), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1 \
+    }
 
 /** May a job be preempted? (gang_job_spec.preemptible) */
 enum {
@@ -218,14 +278,26 @@ struct gang_job_spec {
      *  `count` is completions, this is parallelism.) gang_job_set_target() bounds the tasks that
      *  run or have ended. */
     int64_t parallelism;
+    size_t place_size; /**< sizeof(struct gang_running_spec), the distance in `places` */
+    /** Its id: above every id given before, at most GANG_MAX_JOB_ID; of an array, the first one.
+     *  GANG_ID_NONE: the library gives the next one. */
+    gang_job_id id;
+    /** What it has been through, in a host that restores its state; NULL: nothing. The job is not
+     *  checked again: it is accepted in a queue that is closed, beyond max_pending, and if it does
+     *  not fit for now. Places that are taken already end it (GANG_END_REFUSED). */
+    const struct gang_job_past *past;
 };
+
+/** Largest id of a job that a host may choose. */
+#define GANG_MAX_JOB_ID (UINT64_C(1) << 62)
 
 #define GANG_JOB_SPEC_INIT                                                                         \
     {                                                                                              \
         sizeof(struct gang_job_spec), NULL, NULL, 0, -1, GANG_PREEMPTIBLE, 0, 0, 0,                \
             GANG_REQUEST_SPEC_INIT, NULL, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
             sizeof(struct gang_job_after), NULL, 0, sizeof(struct gang_group_after), NULL, 0,      \
-            NULL, 0, 0, 0, NULL, 0, NULL, 0, 0, 0, NULL, 0, 0                                      \
+            NULL, 0, 0, 0, NULL, 0, NULL, 0, 0, 0, NULL, 0, 0, sizeof(struct gang_running_spec),   \
+            0, NULL                                                                                \
     }
 
 #ifdef __cplusplus

@@ -741,8 +741,8 @@ GANG_API gang_result gang_sched_may(gang_sched *sched, const char *queue, int32_
  * @param id receives the id; must not be NULL
  * @return GANG_OK: the next run accepts the job; the errors of gang_request_new(), path
  *   "request.groups[0]..."; GANG_ENOENT (queue); GANG_EINVAL; GANG_EPERM (access); GANG_ECLOSED
- *   (queue draining or closed); GANG_ELIMIT (max_pending; max_time_limit_ns); GANG_ENEVER with the
- *   reason; GANG_ENOMEM.
+ *   (queue draining or closed); GANG_EEXIST (an id that is not above all that were given);
+ *   GANG_ELIMIT (max_pending; max_time_limit_ns); GANG_ENEVER with the reason; GANG_ENOMEM.
  * The run allocates the `places` of a running job; if it cannot, the job ends with
  * GANG_END_REFUSED.
  * Any thread; lock-free. May allocate. O(size of the specification) plus gang_request_fits_ever().
@@ -807,6 +807,20 @@ GANG_API gang_result gang_job_complete(gang_sched *sched, gang_job_id id) GANG_M
  *  Owner. O(1). */
 GANG_API gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info *info)
     GANG_MUST_CHECK;
+
+/** What a job has been through, for gang_job_spec.past. Of tasks that stop in several steps the
+ *  earliest deadline is given; a job that moves is PENDING once it has stopped. @return GANG_OK;
+ *  GANG_EINVAL; GANG_ESTALE. Owner. O(gangs and stops of the job). */
+GANG_API gang_result gang_job_get_past(gang_sched *sched, gang_job_id id,
+                                       struct gang_job_past *past) GANG_MUST_CHECK;
+
+typedef int32_t (*gang_place_fn)(const struct gang_placement *place, void *user);
+
+/** Visit the places that are kept for a job while its victims stop, for gang_running_spec
+ *  (GANG_PLACE_PROMISED); none if no gang stops for it. @return GANG_OK; GANG_EINVAL; GANG_ESTALE;
+ *  the visitor's result, which ends the visit if it is not 0. Owner. O(places). */
+GANG_API gang_result gang_job_promised_each(gang_sched *sched, gang_job_id id, gang_place_fn visit,
+                                            void *user) GANG_MUST_CHECK;
 
 /** The allocation of one gang of a job (gang_event.gang); GANG_ID_NONE: it holds nothing, or
  *  there is no such gang. Owner. */

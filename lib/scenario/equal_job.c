@@ -3,6 +3,7 @@
 #include "model/specs.h"
 #include "scenario/equal_in.h"
 #include "scenario/fields_in.h"
+#include "scenario/scenario_in.h"
 
 static bool same_amounts(const struct gang_amount *a, size_t a_count, const struct gang_amount *b,
                          size_t b_count)
@@ -116,12 +117,14 @@ static bool same_places(const struct gang_job_spec *a, const struct gang_job_spe
 {
     if (a->running != b->running || a->place_count != b->place_count)
         return false;
-    for (size_t i = 0; i < a->place_count; i++)
-        if (!gang__same_text(a->places[i].node, b->places[i].node) ||
-            !gang__same_names(a->places[i].devices, a->places[i].device_count, b->places[i].devices,
-                              b->places[i].device_count))
+    for (size_t i = 0; i < a->place_count; i++) {
+        struct gang_running_spec x = gang__place_at(a, i), y = gang__place_at(b, i);
+        if (!gang__same_text(x.node, y.node) || x.numbered != y.numbered || x.what != y.what ||
+            (x.numbered && x.task != y.task) || x.cores || y.cores ||
+            !gang__same_names(x.devices, x.device_count, y.devices, y.device_count))
             return false;
-    return true;
+    }
+    return a->id == b->id && !a->past && !b->past; /* the format has neither past nor cores */
 }
 
 static bool same_group_extras(const struct gang_job_spec *a, const struct gang_job_spec *b)

@@ -4,6 +4,8 @@
 #define GANG__SCENARIO_SCENARIO_IN_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
 
 #include <gangsched/scenario.h>
 
@@ -45,6 +47,17 @@ gang_result gang__object_read_mem(const struct gang_mem *mem, const char *text, 
                                   struct gang_error *error);
 gang_result gang__object_write_mem(const struct gang_mem *mem, const struct gang__object_to *to,
                                    const void *spec, struct gang_error *error);
+
+/* A place of a job, in the size that the library knows. */
+static inline struct gang_running_spec gang__place_at(const struct gang_job_spec *job, size_t i)
+{
+    size_t size = job->place_size ? job->place_size : offsetof(struct gang_running_spec, numbered);
+    struct gang_running_spec place;
+    memset(&place, 0, sizeof(place));
+    memcpy(&place, (const char *)job->places + i * size,
+           size < sizeof(place) ? size : sizeof(place));
+    return place;
+}
 
 struct gang__scenario_path {
     char path[64];

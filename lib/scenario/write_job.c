@@ -10,14 +10,13 @@ static void write_places(struct gang__writer *w, json_t *object, const struct ga
     json_t *gpus = json_array();
     bool labelled = false;
     for (size_t i = 0; job->places && i < job->place_count; i++) {
-        const struct gang_running_spec *place = &job->places[i];
-        labelled = labelled || place->device_count > 0;
+        struct gang_running_spec place = gang__place_at(job, i);
+        labelled = labelled || place.device_count > 0;
         gang__json_push(&w->maker, on,
-                        place->node ? gang__json_new_text(&w->maker, place->node) : json_null());
+                        place.node ? gang__json_new_text(&w->maker, place.node) : json_null());
         gang__json_push(&w->maker, gpus,
-                        place->device_count
-                            ? gang__make_names(w, place->devices, place->device_count)
-                            : json_null());
+                        place.device_count ? gang__make_names(w, place.devices, place.device_count)
+                                           : json_null());
     }
     if (!job->places && job->place_count > 0)
         gang__json_note(&w->maker, GANG_EINVAL);

@@ -260,7 +260,7 @@ END_TEST
 START_TEST(a_job_adopted_on_a_node_that_was_down_stays)
 {
     struct gang_job_spec *spec = host_spec("default", 1, 1, 0);
-    struct gang_running_spec place = {"n1", NULL, 0};
+    struct gang_running_spec place = {.node = "n1"};
     gang_node_id node = host_node(&h, 1);
     take_node(node, GO_DOWN);
     host_run(&h, 1);

@@ -261,6 +261,60 @@ START_TEST(no_queue_holds_more_than_its_limit)
 }
 END_TEST
 
+/* A job of 4 GPUs of one node, which a host restores while it stops. */
+static gang_job_id restore_stopping(const char *queue, int32_t why, gang_job_id preemptor)
+{
+    struct gang_running_spec place[4];
+    struct gang_job_past past = GANG_JOB_PAST_INIT;
+    struct gang_job_spec *job = host_spec(queue, 4, 4, 0);
+    for (int64_t i = 0; i < 4; i++)
+        place[i] = (struct gang_running_spec){.node = "n0", .numbered = 1, .task = i};
+    past.state = GANG_JOB_STOPPING;
+    past.reason = why;
+    past.end = why == GANG_REASON_CANCEL ? GANG_END_CANCELLED : GANG_END_NONE;
+    past.preemptor = preemptor;
+    past.deadline_ns = h.now_ns + GRACE;
+    job->running = 1;
+    job->places = place;
+    job->place_count = 4;
+    job->past = &past;
+    return host_submit(&h, job);
+}
+
+START_TEST(a_restored_job_counts_until_it_has_stopped)
+{
+    gang_job_id first = restore_stopping("x", GANG_REASON_CANCEL, GANG_ID_NONE);
+    gang_job_id next = host_gang(&h, "y", 8, 0);
+    host_run(&h, 0);
+    ck_assert_int_eq(host_job_state(&h, first), GANG_JOB_STOPPING);
+    test_assert(!runs(next));
+    ck_assert_int_eq(used("top"), 0);
+    ck_assert_int_eq(held("top"), 4);
+    host_report_all(&h, first, 0, GANG_TASK_STOPPED);
+    host_run(&h, 1);
+    test_assert(runs(next));
+    ck_assert_int_eq(held("top"), 8);
+}
+END_TEST
+
+/* Of nodes whose other GPUs are taken, so that the job has to wait for its victim. */
+START_TEST(a_restored_promise_covers_what_its_victim_holds)
+{
+    gang_job_id taker = host_gang(&h, "rest", 12, 0) + 2;
+    gang_job_id victim = restore_stopping("x", GANG_REASON_RECLAIM, taker);
+    ck_assert_uint_eq(host_gang(&h, "y", 4, 0), taker);
+    host_run(&h, 0);
+    ck_assert_int_eq(host_job_state(&h, victim), GANG_JOB_STOPPING);
+    test_assert(!runs(taker));
+    ck_assert_int_eq(used("top"), 4); /* the promise */
+    ck_assert_int_eq(held("y"), 4);
+    ck_assert_int_eq(held("top"), 4);
+    host_report_all(&h, victim, 0, GANG_TASK_STOPPED);
+    host_run(&h, 1);
+    test_assert(runs(taker));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("held");
@@ -276,6 +330,8 @@ int main(void)
     tcase_add_test(t, a_taker_that_gives_up_leaves_its_victims_counted);
     tcase_add_test(t, single_tasks_count_until_they_have_stopped);
     tcase_add_test(t, new_queues_and_copies_count_the_same);
+    tcase_add_test(t, a_restored_job_counts_until_it_has_stopped);
+    tcase_add_test(t, a_restored_promise_covers_what_its_victim_holds);
     suite_add_tcase(suite, t);
     TCase *random = tcase_create("random");
     tcase_set_timeout(random, 300);

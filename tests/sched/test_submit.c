@@ -380,7 +380,7 @@ END_TEST
 START_TEST(constraints_across_dependent_groups_are_refused)
 {
     static const struct gang_group_after after = {1, 0, GANG_AFTER_START, 0};
-    struct gang_running_spec place = {"n0", NULL, 0};
+    struct gang_running_spec place = {.node = "n0"};
     struct gang_job_spec job = three(&after, 1);
     job.request.min = 4;
     for (int i = 0; i < 3; i++)
@@ -573,7 +573,8 @@ static struct gang_job_spec *running(int64_t count, size_t places)
     job->places = place;
     job->place_count = places;
     for (int i = 0; i < 4; i++)
-        place[i] = (struct gang_running_spec){i < 2 ? "n1" : "n0", device[i], 1};
+        place[i] = (struct gang_running_spec){
+            .node = i < 2 ? "n1" : "n0", .devices = device[i], .device_count = 1};
     return job;
 }
 

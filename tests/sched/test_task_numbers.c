@@ -322,7 +322,7 @@ START_TEST(an_adopted_job_keeps_its_numbers)
     host_open(&h, 2, 4);
     struct gang_job_spec job = *host_spec(NULL, 4, 2, 0);
     const struct gang_running_spec places[4] = {
-        {"n1", NULL, 0}, {NULL, NULL, 0}, {"n0", NULL, 0}, {"n1", NULL, 0}};
+        {.node = "n1"}, {.node = NULL}, {.node = "n0"}, {.node = "n1"}};
     job.running = 1;
     job.places = places;
     job.place_count = 4;

@@ -161,6 +161,7 @@ bool gang__stops_copy(gang_sched *to, const gang_sched *from)
     struct gang__handover **last = &to->stop.handovers;
     struct gang__stop **last_owed;
     bool ok = true;
+    to->stop.restored = from->stop.restored;
     for (const struct gang__handover *handover = from->stop.handovers; ok && handover;
          handover = handover->next) {
         ok = copy_handover(&p, handover, last);

@@ -16,6 +16,7 @@
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
+#include "sched/preempt/preempt.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
@@ -80,6 +81,13 @@ static void take_messages_in(gang_sched *s)
         return;
     gang__inbox_take_out(s);
     run_stage(s, gang__inbox_step);
+}
+
+/* Before their grace may end. */
+static bool restore_handovers(gang_sched *s)
+{
+    gang__handovers_restore(s);
+    return false;
 }
 
 /* After the messages: a task that ended before its node went did not fail. */
@@ -174,6 +182,8 @@ static void cycle(gang_sched *s)
 {
     run_stage(s, take_up_rest);
     take_messages_in(s);
+    if (s->stop.restored)
+        run_stage(s, restore_handovers);
     run_stage(s, look_at_nodes);
     if (s->nodes.drain_count > 0)
         run_stage(s, gang__nodes_step);

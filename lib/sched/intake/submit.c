@@ -41,7 +41,7 @@ static gang_result check_queue(const struct gang__submit *m, const struct gang__
     if (may(m->s, m->submit_view->queues, q, GANG_MAY_SUBMIT, by) != GANG_OK)
         return gang__error(error, GANG_EPERM, "queue", "user \"%s\" may not submit to \"%s\"",
                            by->user, q->name);
-    if (q->open_state != GANG_QUEUE_OPEN && !m->spec->running)
+    if (q->open_state != GANG_QUEUE_OPEN && !gang__submit_is_known(m->spec))
         return gang__error(error, GANG_ECLOSED, "queue", "\"%s\" takes no new jobs", q->name);
     if (q->max_time_limit_ns && m->spec->time_limit_ns > q->max_time_limit_ns)
         return gang__submit_error(error, GANG_ELIMIT, "time_limit_ns",
@@ -49,11 +49,26 @@ static gang_result check_queue(const struct gang__submit *m, const struct gang__
     return GANG_OK;
 }
 
-/* Give consecutive ids to jobs that are linked last first. Returns them first first. */
-static struct gang__job *give_ids(gang_sched *s, struct gang__job *jobs, int64_t count,
+/* The last of `count` ids: those behind the last that was given, or from the host's own first one
+ * on. False: that one is not above all that were given. */
+static bool reserve_ids(gang_sched *s, gang_job_id own, int64_t count, gang_job_id *last)
+{
+    uint64_t given;
+    *last = own + (uint64_t)count - 1;
+    if (own == GANG_ID_NONE) {
+        *last = gang__add_relaxed(&s->intake.next_job, (uint64_t)count) + (uint64_t)count;
+        return true;
+    }
+    while ((given = gang__load_relaxed(&s->intake.next_job)) < own)
+        if (gang__cas(&s->intake.next_job, given, *last))
+            return true;
+    return false;
+}
+
+/* Give consecutive ids, up to `id`, to jobs that are linked last first. Returns them in order. */
+static struct gang__job *give_ids(struct gang__job *jobs, gang_job_id id, int64_t count,
                                   gang_job_id *first)
 {
-    gang_job_id id = gang__add_relaxed(&s->intake.next_job, (uint64_t)count) + (uint64_t)count;
     struct gang__job *ordered = NULL;
     *first = id - (uint64_t)count + 1;
     while (jobs) {
@@ -110,7 +125,7 @@ static gang_result choose_leaf(struct gang__submit *m, int64_t count, struct gan
         choose_partitions(m);
     if (r == GANG_OK && j->reservation && j->reservation[0])
         r = gang__reserve_view_find(m->s, m->submit_view, m->q, j, &m->reserved, error);
-    if (r == GANG_OK && !j->running) {
+    if (r == GANG_OK && !gang__submit_is_known(j)) {
         r = gang__submit_may_wait(m->submit_view, m->q, count, error);
         m->counted = r == GANG_OK;
     }
@@ -162,8 +177,11 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
     r = choose_leaf(&m, count, error);
     if (r == GANG_OK)
         r = make_jobs(&m, count, &jobs, error);
+    gang_job_id last;
+    if (r == GANG_OK && !reserve_ids(s, j->id, count, &last))
+        r = gang__error(error, GANG_EEXIST, "id", "not above every id that was given before");
     if (r == GANG_OK) {
-        struct gang__job *ordered = give_ids(s, jobs, count, first);
+        struct gang__job *ordered = give_ids(jobs, last, count, first);
         jobs = NULL;
         assert(ordered); /* count is at least 1 */
         ordered->submit.what = GANG__MESSAGE_SUBMIT;
@@ -187,6 +205,7 @@ gang_result gang_job_submit_array(gang_sched *sched, const struct gang_job_spec 
                                   int64_t count, gang_job_id *first, struct gang_error *error)
 {
     struct gang_job_spec j;
+    struct gang_job_past past;
     if (first)
         *first = GANG_ID_NONE;
     if (!sched || !first)
@@ -202,6 +221,10 @@ gang_result gang_job_submit_array(gang_sched *sched, const struct gang_job_spec 
         r = gang__submit_check_groups(&j, error);
     if (r == GANG_OK)
         r = gang__submit_check_partitions(&j, error);
+    if (r == GANG_OK && j.past) {
+        r = gang__submit_check_past(&j, &past, error);
+        j.past = &past;
+    }
     return r == GANG_OK ? submit(sched, &j, count, first, error) : r;
 }
 

@@ -28,6 +28,12 @@ struct gang__submit {
     bool counted; /* the submit view counts the jobs as arriving */
 };
 
+/* Is it a job that the host restores, which was accepted before? */
+static inline bool gang__submit_is_known(const struct gang_job_spec *j)
+{
+    return j->running || j->past;
+}
+
 /* ---- submit_check.c -------------------------------------------------------------------------- */
 
 gang_result gang__submit_error(struct gang_error *error, gang_result r, const char *path,
@@ -37,6 +43,10 @@ gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gan
 
 /* Does each group name a partition itself? */
 bool gang__submit_names_partitions(const struct gang_request_spec *q);
+
+/* The past of the job, in the size that the library knows. */
+gang_result gang__submit_check_past(const struct gang_job_spec *j, struct gang_job_past *past,
+                                    struct gang_error *error);
 
 gang_result gang__submit_check_partitions(const struct gang_job_spec *j, struct gang_error *error);
 

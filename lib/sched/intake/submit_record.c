@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The record of a job: one block, measured first and then filled. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "sched/intake/submit_in.h"
@@ -40,6 +41,10 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
     job->after = gang__block_alloc(b, j->after_count * sizeof(*job->after));
     job->group_after = copy(b, j->group_after, j->group_after_count * sizeof(*j->group_after));
     job->places = gang__block_alloc(b, j->place_count * sizeof(*job->places));
+    job->past = j->past ? copy(b, j->past, sizeof(*job->past)) : NULL;
+    job->stopping = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->stopping));
+    job->gone = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->gone));
+    job->promised = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->promised));
     job->missing_of = j->announced ? gang__block_alloc(b, groups * sizeof(int64_t)) : NULL;
     if (!b->base)
         return NULL;
@@ -81,6 +86,21 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
     return (struct gang__job *)(void *)b->base; /* it lies first */
 }
 
+/* The queue, the age and the time limit are those of the specification. */
+static void set_past(struct gang__job *job, const struct gang_job_past *past)
+{
+    job->restarts = past->restarts;
+    job->preemptions = past->preemptions;
+    job->extended_ns = past->extended_ns;
+    job->paused_ns = past->suspended_ns;
+    job->ready_ns = past->ready_ns < 0 ? -1 : past->ready_ns;
+    if (past->not_before_ns > 0)
+        job->not_before_ns = past->not_before_ns;
+    for (int64_t i = 0; i < past->attempts && job->next_back_off_ns > 0; i++)
+        job->next_back_off_ns =
+            job->next_back_off_ns > INT64_MAX / 2 ? INT64_MAX : job->next_back_off_ns * 2;
+}
+
 static void set_members(struct gang__job *job, const struct gang_job_spec *j,
                         const struct gang__queue *q)
 {
@@ -109,47 +129,125 @@ static void set_members(struct gang__job *job, const struct gang_job_spec *j,
     job->start_full = j->start_full != 0;
     job->stale = j->stale != 0;
     job->queue_id = q->id;
+    if (j->past)
+        set_past(job, j->past);
 }
 
-/* Places of a job that runs already: names to ids, numbers of devices to bits. */
+/* ---- places of a job that runs already ------------------------------------------------------- */
+
+static gang_result bad_place(struct gang_error *error, gang_result r, size_t i, const char *text)
+{
+    gang__error(error, r, NULL, "%s", text);
+    return gang__error_at(error, r, "places[%zu]", i);
+}
+
+/* A place in the size that the library knows. */
+static struct gang_running_spec place_of(const struct gang_job_spec *j, size_t i)
+{
+    size_t size = j->place_size ? j->place_size : offsetof(struct gang_running_spec, numbered);
+    struct gang_running_spec place;
+    memset(&place, 0, sizeof(place));
+    memcpy(&place, (const char *)j->places + i * size, size < sizeof(place) ? size : sizeof(place));
+    return place;
+}
+
+/* Numbers of devices to bits. */
+static gang_result set_devices(const struct gang_running_spec *at, size_t i,
+                               struct gang_placement *p, struct gang_error *error)
+{
+    p->any_devices = at->device_count == 0;
+    for (size_t k = 0; k < at->device_count; k++) {
+        const char *text = at->devices[k];
+        int64_t number = 0;
+        for (; *text >= '0' && *text <= '9' && number < GANG_MAX_GPUS; text++)
+            number = number * 10 + (*text - '0');
+        if (*text || number >= GANG_MAX_GPUS) {
+            gang__error(error, GANG_EINVAL, NULL, "not the number of a device");
+            return gang__error_at(error, GANG_EINVAL, "places[%zu].devices[%zu]", i, k);
+        }
+        p->gpus |= UINT64_C(1) << number;
+    }
+    return GANG_OK;
+}
+
+/* A task that holds its place. */
+static gang_result set_place(gang_sched *s, struct gang__job *job,
+                             const struct gang_running_spec *at, size_t i, size_t group,
+                             struct gang_error *error)
+{
+    bool promised = at->what == GANG_PLACE_PROMISED;
+    struct gang_placement *p =
+        promised ? &job->promised[job->promised_count] : &job->places[job->place_count];
+    *p = (struct gang_placement)GANG_PLACEMENT_INIT;
+    gang_result r = gang_node_find(s->cluster, at->node, &p->node);
+    if (r != GANG_OK || group >= job->group_count)
+        return bad_place(error, r != GANG_OK ? r : GANG_EINVAL, i, "no such node, or no such task");
+    p->group = (int32_t)group;
+    p->task = (int64_t)i;
+    if (at->numbered) {
+        if (at->task < 0 || at->task > INT64_C(1) << 31)
+            return bad_place(error, GANG_ERANGE, i,
+                             "the number of a task is negative or too large");
+        p->task = at->task;
+    }
+    if (at->cores) {
+        p->any_cores = 0;
+        memcpy(p->cores, at->cores, sizeof(p->cores));
+    }
+    if (at->what == GANG_TASK_STOPPED)
+        job->stopping[job->stopping_count++] = p->task;
+    job->place_count += !promised;
+    job->promised_count += promised;
+    return set_devices(at, i, p, error);
+}
+
+/* A task that has ended. Such a job has one gang. */
+static gang_result set_ended(struct gang__job *job, const struct gang_running_spec *at, size_t i,
+                             size_t group, struct gang_error *error)
+{
+    struct gang__gang *g = &job->gang[0];
+    if (!job->past || at->node || group >= job->group_count)
+        return bad_place(error, GANG_EINVAL, i,
+                         "a task that has ended, without a past, with a node, or no such task");
+    int64_t number = at->numbered ? at->task : (int64_t)i;
+    if (number < 0 || number >= g->target) /* of all its tasks: no target is set yet */
+        return bad_place(error, GANG_ERANGE, i, "no such task");
+    g->done[group]++;
+    g->failed[group] += at->what == GANG_TASK_FAILED;
+    g->ended++;
+    job->gone[job->gone_count++] = number;
+    return GANG_OK;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
 static gang_result set_places(gang_sched *s, struct gang__job *job, const struct gang_job_spec *j,
                               struct gang_error *error)
 {
     size_t group = 0, task = 0;
-    for (size_t i = 0; i < j->place_count; i++, task++) {
-        const struct gang_running_spec *at = &j->places[i];
+    gang_result r = GANG_OK;
+    for (size_t i = 0; i < j->place_count && r == GANG_OK; i++, task++) {
+        struct gang_running_spec at = place_of(j, i);
         while (group < j->request.group_count &&
                task >= (size_t)gang__submit_group(&j->request, group)->count) {
             task -= (size_t)gang__submit_group(&j->request, group)->count;
             group++;
         }
-        if (!at->node)
-            continue;
-        struct gang_placement *p = &job->places[job->place_count];
-        *p = (struct gang_placement)GANG_PLACEMENT_INIT;
-        gang_result r = gang_node_find(s->cluster, at->node, &p->node);
-        if (r != GANG_OK || group >= j->request.group_count) {
-            gang__error(error, r != GANG_OK ? r : GANG_EINVAL, NULL,
-                        "no such node, or no such task");
-            return gang__error_at(error, r != GANG_OK ? r : GANG_EINVAL, "places[%zu]", i);
-        }
-        p->group = (int32_t)group;
-        p->task = (int64_t)i;
-        p->any_devices = at->device_count == 0;
-        for (size_t k = 0; k < at->device_count; k++) {
-            const char *text = at->devices[k];
-            int64_t number = 0;
-            for (; *text >= '0' && *text <= '9' && number < GANG_MAX_GPUS; text++)
-                number = number * 10 + (*text - '0');
-            if (*text || number >= GANG_MAX_GPUS) {
-                gang__error(error, GANG_EINVAL, NULL, "not the number of a device");
-                return gang__error_at(error, GANG_EINVAL, "places[%zu].devices[%zu]", i, k);
-            }
-            p->gpus |= UINT64_C(1) << number;
-        }
-        job->place_count++;
+        bool stops = at.what == GANG_TASK_STOPPED || at.what == GANG_PLACE_PROMISED;
+        if (at.what == GANG_TASK_SUCCEEDED || at.what == GANG_TASK_FAILED)
+            r = set_ended(job, &at, i, group, error);
+        else if (at.what != GANG_TASK_STARTED && !(stops && job->past))
+            r = bad_place(error, GANG_EINVAL, i, "`what` is no such value, or has no past");
+        else if (at.node)
+            r = set_place(s, job, &at, i, group, error);
     }
-    return GANG_OK;
+    if (job->stopping_count > 1)
+        qsort(job->stopping, job->stopping_count, sizeof(*job->stopping), by_number);
+    return r;
 }
 
 gang_result gang__submit_make_job(struct gang__submit *m, struct gang__job **out,
@@ -166,7 +264,7 @@ gang_result gang__submit_make_job(struct gang__submit *m, struct gang__job **out
     set_members(job, m->spec, m->q);
     gang_result r = gang__submit_make_requests(m, job, error);
     if (r == GANG_OK)
-        r = m->spec->running ? set_places(s, job, m->spec, error) : GANG_OK;
+        r = gang__submit_is_known(m->spec) ? set_places(s, job, m->spec, error) : GANG_OK;
     if (job->place_count == 0)
         job->places = NULL;
     if (r != GANG_OK) {

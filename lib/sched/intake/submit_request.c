@@ -237,10 +237,10 @@ static gang_result make_partitioned(const struct gang__submit *m,
     for (size_t i = count; i-- > 0 && r == GANG_OK;) { /* the first one remains in `groups` */
         set_partition(from, m->partitions[i], groups);
         r = make_request(m, &spec, false, &of[i], error);
-        if (r == GANG_OK && fits != GANG_OK && !m->spec->running)
+        if (r == GANG_OK && fits != GANG_OK && !gang__submit_is_known(m->spec))
             fits = fits_ever(m->s, of[i]->request, error);
     }
-    if (r == GANG_OK && fits != GANG_OK && !m->spec->running)
+    if (r == GANG_OK && fits != GANG_OK && !gang__submit_is_known(m->spec))
         r = fits;
     if (r == GANG_OK && count == 1) {
         *text = of[0];
@@ -309,9 +309,9 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
         bool several = m->partition_count > 0;
         r = several ? make_partitioned(m, &spec, &job->request_text[p], error)
                     : make_request(m, &spec, false, &job->request_text[p], error);
-        if (r == GANG_OK && !j->running)
+        if (r == GANG_OK && !gang__submit_is_known(j))
             r = check_limits(m->s, m->submit_view, m->q, job->request_text[p]->request, error);
-        if (r == GANG_OK && !j->running && !several)
+        if (r == GANG_OK && !gang__submit_is_known(j) && !several)
             r = fits_ever(m->s, job->request_text[p]->request, error);
         if (r == GANG_OK && job->later_text &&
             gang__request_prefers(job->request_text[p]->request)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The owner takes in a submitted job: into the table of jobs, the usage of its queues and the
  * order; or refuses it. */
+#include <stdio.h>
 #include <string.h>
 
 #include "sched/intake/intake_in.h"
@@ -8,6 +9,7 @@
 #include "sched/order/order.h"
 #include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
+#include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
@@ -58,16 +60,87 @@ static struct gang__request_class *class_at_places(gang_sched *s, const struct g
     return g->waits_as->partition[gang__partition_of_places(s, g, job->places, job->place_count)];
 }
 
+/* ---- jobs that a host restores --------------------------------------------------------------- */
+
+static int32_t state_before(const struct gang__job *job)
+{
+    return job->past ? job->past->state : job->places ? GANG_JOB_RUNNING : GANG_JOB_PENDING;
+}
+
+/* Does it hold its places, or does it resume on them? */
+static bool holds_places(const struct gang__job *job)
+{
+    return job->places && state_before(job) != GANG_JOB_SUSPENDED;
+}
+
+/* A suspended gang resumes on its places. False: out of memory. */
+static bool remember_places(gang_sched *s, struct gang__job *job)
+{
+    struct gang__gang *g = &job->gang[0];
+    if (job->gone_count > 0 && !gang__ended_tasks_reserve(s, g))
+        return false;
+    for (size_t i = 0; i < job->gone_count; i++)
+        gang__ended_tasks_add(g, job->gone[i]);
+    if (state_before(job) != GANG_JOB_SUSPENDED || !job->places)
+        return true;
+    if (!g->places)
+        g->places = gang__zalloc(&s->mem, job->place_count, sizeof(*g->places));
+    if (!g->places)
+        return false;
+    memcpy(g->places, job->places, job->place_count * sizeof(*g->places));
+    g->place_count = (int64_t)job->place_count;
+    return true;
+}
+
+/* The stop that goes on, with its memory; *stop is NULL: nothing stops. GANG_OK; GANG_ENOMEM. */
+static gang_result make_stop(gang_sched *s, struct gang__job *job, gang_alloc_id alloc,
+                             struct gang__stop **stop)
+{
+    struct gang__gang *g = &job->gang[0];
+    bool whole = state_before(job) == GANG_JOB_STOPPING;
+    *stop = NULL;
+    if (alloc == GANG_ID_NONE || (!whole && job->stopping_count == 0))
+        return GANG_OK;
+    g->alloc = alloc;
+    *stop = gang__stop_new(s, g, whole ? NULL : job->stopping, whole ? 0 : job->stopping_count,
+                           job->past->reason);
+    g->alloc = GANG_ID_NONE;
+    return *stop ? GANG_OK : GANG_ENOMEM;
+}
+
+/* Times of the host's clock do not lie in the future: a host may have lost some of it. */
+static int64_t not_later(const gang_sched *s, int64_t then_ns)
+{
+    return then_ns > 0 ? gang__min(then_ns, s->now_ns) : s->now_ns;
+}
+
+/* All of the past that is not about places. */
+static void set_past(gang_sched *s, struct gang__job *job)
+{
+    const struct gang_job_past *past = job->past;
+    job->submitted_ns = not_later(s, past->submitted_ns);
+    if (past->started_ns > 0)
+        job->started_ns = not_later(s, past->started_ns);
+    if (past->target >= 0)
+        gang__reports_divide_target(job, past->target);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (past->state == GANG_JOB_SUSPENDED)
+            job->gang[i].begun = true;
+}
+
+/* ---- taking in ------------------------------------------------------------------------------- */
+
 /* The job runs already, on its places. Such a job has one gang. */
 static void adopt(gang_sched *s, struct gang__job *job, struct gang__request_class *in,
                   gang_alloc_id alloc)
 {
+    int64_t started_ns = job->past ? job->started_ns : 0;
     struct gang__gang *g = &job->gang[0];
     gang__usage_out(s, g);
     g->request_class = in;
     g->alloc = alloc;
     gang__gang_count(s, g);
-    g->started_ns = job->started_ns = s->now_ns;
+    g->started_ns = job->started_ns = started_ns > 0 ? started_ns : s->now_ns;
     g->served_ns = 0;
     gang__wake_calendar(s);
     gang__usage_in(s, g);
@@ -143,13 +216,26 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     if (!make_ready(s, job, leaf))
         return false;
     struct gang__request_class *in = class_at_places(s, job);
-    if (job->places)
+    struct gang_error error = GANG_ERROR_INIT;
+    if (!remember_places(s, job))
+        return false;
+    if (holds_places(job))
         adopted = gang_alloc_adopt(s->worker, in->request, job->places, (int64_t)job->place_count,
-                                   &alloc, NULL);
+                                   &alloc, &error);
     if (adopted == GANG_ENOMEM)
         return false;
     job->leaf = leaf;
+    struct gang__stop *stop;
+    if (make_stop(s, job, alloc, &stop) != GANG_OK) {
+        gang__give_back_or_defer(s, NULL, alloc, NULL, 0);
+        job->leaf = NULL;
+        return false;
+    }
     job->submitted_ns = s->now_ns;
+    if (job->past)
+        set_past(s, job);
+    if (job->gang[0].places)
+        job->gang[0].request_class = in;
     job->due_ns = INT64_MAX;
     set_age(s, job);
     gang__time_limit_predict(s, job);
@@ -163,7 +249,9 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     gang__wake_shares(s);
     if (adopted != GANG_OK) {
         gang__job_count(s, job);
-        gang__job_end(s, job, GANG_END_REFUSED, "its places are not free");
+        char text[2 * sizeof(error.text)];
+        snprintf(text, sizeof(text), "its places are not free: %s: %s", error.path, error.text);
+        gang__job_end(s, job, GANG_END_REFUSED, text);
         return true;
     }
     if (alloc != GANG_ID_NONE)
@@ -172,6 +260,10 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     gang__job_arrived(s, job);
     if (job->counted_running)
         gang__job_state(s, job, GANG_REASON_NONE, "runs already");
+    else if (job->gang[0].places)
+        gang__job_state(s, job, GANG_REASON_NONE, "suspended");
+    if (stop)
+        gang__stop_restore(s, stop, job->past);
     gang__job_settle(s, job);
     return true;
 }

@@ -60,6 +60,82 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
                             sizeof(out));
 }
 
+/* Of several stops: that of the whole gang, or the one that ends first. Fences are none. */
+static const struct gang__stop *first_stop(const struct gang__job *job)
+{
+    const struct gang__stop *first = NULL;
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        for (const struct gang__stop *stop = job->gang[i].stop.first; stop; stop = stop->next)
+            if (!stop->fenced &&
+                (!first || (!stop->tasks && first->tasks) ||
+                 (!stop->tasks == !first->tasks && stop->deadline_ns < first->deadline_ns)))
+                first = stop;
+    return first;
+}
+
+/* How often back_off_ns was doubled. */
+static int64_t attempts_of(const struct gang__job *job)
+{
+    int64_t attempts = 0;
+    for (int64_t wait = job->back_off_ns; wait > 0 && wait < job->next_back_off_ns; attempts++)
+        wait = wait > INT64_MAX / 2 ? INT64_MAX : wait * 2;
+    return attempts;
+}
+
+gang_result gang_job_get_past(gang_sched *sched, gang_job_id id, struct gang_job_past *past)
+{
+    struct gang_job_past out = GANG_JOB_PAST_INIT;
+    if (!sched || !past)
+        return GANG_EINVAL;
+    const struct gang__job *job = gang__job_of(sched, id);
+    if (!job)
+        return GANG_ESTALE;
+    const struct gang__stop *stop = first_stop(job);
+    out.state = job->state;
+    if (out.state == GANG_JOB_STOPPING && !stop)
+        out.state = GANG_JOB_PENDING; /* it has stopped, and starts elsewhere */
+    if (stop) {
+        out.reason = stop->reason;
+        out.end = job->ending ? job->end_wanted : GANG_END_NONE;
+        out.deadline_ns = stop->deadline_ns;
+        out.preemptor = stop->because;
+    }
+    out.submitted_ns = job->submitted_ns;
+    out.started_ns = job->started_ns;
+    out.suspended_ns = gang__job_paused(sched, job);
+    out.restarts = job->restarts;
+    out.preemptions = job->preemptions;
+    out.extended_ns = job->extended_ns;
+    out.attempts = attempts_of(job);
+    out.not_before_ns = job->not_before_ns > 0 ? job->not_before_ns : 0;
+    out.ready_ns = job->ready_ns;
+    int64_t target = 0, count = 0;
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        target += job->gang[i].target;
+        count += gang__gang_request(&job->gang[i])->count;
+    }
+    out.target = target < count ? target : -1;
+    out.size = past->size;
+    return gang__struct_out(past, past->size, sizeof(out), &out, sizeof(out));
+}
+
+gang_result gang_job_promised_each(gang_sched *sched, gang_job_id id, gang_place_fn visit,
+                                   void *user)
+{
+    int32_t r = 0;
+    if (!sched || !visit)
+        return GANG_EINVAL;
+    const struct gang__job *job = gang__job_of(sched, id);
+    if (!job)
+        return GANG_ESTALE;
+    for (uint32_t i = 0; i < job->gang_count && r == 0; i++) {
+        const struct gang__handover *handover = job->gang[i].stop.handover;
+        for (int64_t k = 0; handover && k < handover->place_count && r == 0; k++)
+            r = visit(&handover->places[k], user);
+    }
+    return r;
+}
+
 gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t gang)
 {
     const struct gang__job *job = sched ? gang__job_of(sched, id) : NULL;

@@ -120,4 +120,9 @@ void gang__nodes_free(gang_sched *s);
 bool gang__budgets_step(gang_sched *s);
 int64_t gang__budgets_next(const gang_sched *s); /* INT64_MAX: never */
 
+/* ---- target.c ---- */
+
+/* Divide a target among the gangs of a job that no queue counts yet. */
+void gang__reports_divide_target(struct gang__job *job, int64_t target);
+
 #endif

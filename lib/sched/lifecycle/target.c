@@ -56,27 +56,45 @@ void gang__reports_trim(gang_sched *s, struct gang__gang *g)
         s->no_memory = true;
 }
 
-/* Each gang gets its minimum; the rest of the target goes to the first gangs first. */
-bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target)
+/* What the minima leave of the target of a job. */
+static int64_t beyond_minima(const struct gang__job *job, int64_t target)
 {
     int64_t min = 0, count = 0;
-    if (job->state == GANG_JOB_ENDED)
-        return true;
     for (uint32_t i = 0; i < job->gang_count; i++) {
         min += gang__gang_request(&job->gang[i])->min;
         count += gang__gang_request(&job->gang[i])->count;
     }
-    target = target < 0 || target > count ? count : target < min ? min : target;
-    int64_t rest = target - min;
+    return (target < 0 || target > count ? count : target < min ? min : target) - min;
+}
+
+/* The share of one gang; lowers *rest. */
+static int64_t target_of(const struct gang__gang *g, int64_t *rest)
+{
+    const gang_request *request = gang__gang_request(g);
+    int64_t more = gang__min(request->count - request->min, *rest);
+    *rest -= more;
+    return request->min + more;
+}
+
+void gang__reports_divide_target(struct gang__job *job, int64_t target)
+{
+    int64_t rest = beyond_minima(job, target);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        job->gang[i].target = target_of(&job->gang[i], &rest);
+}
+
+/* Each gang gets its minimum; the rest of the target goes to the first gangs first. */
+bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target)
+{
+    if (job->state == GANG_JOB_ENDED)
+        return true;
+    int64_t rest = beyond_minima(job, target);
     for (uint32_t i = 0; i < job->gang_count; i++) {
         struct gang__gang *g = &job->gang[i];
-        const gang_request *request = gang__gang_request(g);
-        int64_t more = request->count - request->min < rest ? request->count - request->min : rest;
         gang__order_leave(s, g);
         gang__usage_out(s, g);
-        g->target = request->min + more;
+        g->target = target_of(g, &rest);
         gang__usage_in(s, g);
-        rest -= more;
         gang__demand_changed(s, g);
         if (!stop_surplus(s, g)) {
             gang__job_settle(s, job);

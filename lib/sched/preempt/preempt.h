@@ -69,6 +69,12 @@ gang_result gang__would_preempt(gang_sched *s, struct gang__gang *g, int32_t why
 uint32_t gang__preempt_request(gang_sched *s, struct gang__gang *g,
                                struct gang__take take[GANG__DIMS]);
 
+/* ---- restore.c ---- */
+
+/* After a host's jobs were restored: what stops for a job is handed over to it. Without memory the
+ * next run goes on. O(jobs) for each such job. */
+void gang__handovers_restore(gang_sched *s);
+
 /* Copy what the gang remembers of earlier stops (cooldown.c). False: out of memory. */
 bool gang__cooldowns_copy(gang_sched *s, struct gang__gang *to, const struct gang__gang *from);
 

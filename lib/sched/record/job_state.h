@@ -87,6 +87,13 @@ struct gang__job {
     const char *made_queue;        /* its leaf is made under this name below queue_id; NULL: it
                                     * exists */
     struct gang_placement *places; /* of a job that runs already, by gang */
+    struct gang_job_past *past;    /* of a job that the host restores; NULL: none */
+    int64_t *stopping; /* of that: numbers of tasks that were asked to stop, ascending */
+    size_t stopping_count;
+    int64_t *gone; /* of that: numbers of tasks that have ended */
+    size_t gone_count;
+    struct gang_placement *promised; /* of that: places that are kept for it */
+    size_t promised_count;
 
     struct gang__set_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
     struct gang__job_wake_waiters {

@@ -166,6 +166,7 @@ struct gang__bypass_sched {
 struct gang__stop_sched {
     const struct gang__stop_hooks *hooks; /* what slices do when an allocation goes */
     struct gang__handover *handovers;
+    bool restored;               /* some stop is `restored` */
     struct gang__stop *deferred; /* stopped, but a thread still reads what they held: by
                                   * next_of_handover */
 };

@@ -40,6 +40,7 @@ struct gang__stop {
     int64_t *held; /* fenced: how many of them each group of the gang has; else NULL */
     bool holds;    /* in `stopping` of its queues (usage/held.c), but for what the promise to the */
     int64_t covered[GANG__DIMS]; /* taker covers */
+    bool restored; /* a host restored it, and `because` may have to get a handover of it */
 };
 
 /* A handover: capacity on its way to a gang (the taker). Victims stop for it, and free capacity at

@@ -22,6 +22,9 @@ void gang__stop_discard(gang_sched *s, struct gang__stop *stop);
 int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id because,
                          struct gang__handover *handover, int32_t end);
 
+/* The second step for a stop that a host restores: the host was asked before. */
+void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gang_job_past *past);
+
 /* Both steps without a handover: ask tasks (NULL: all) of a gang to stop. What the tasks hold
  * leaves usage now. end: how the job ends when all its tasks have stopped (GANG_END_NONE: the job
  * waits again). GANG_OK: the tasks stopped at once; 1: they are stopping; GANG_ENOMEM: nothing

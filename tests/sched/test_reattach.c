@@ -1,0 +1,781 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A manager is killed and made anew from what its host kept: the specification of each job, its
+ * past, and the places of its tasks. From then on it decides as the one that lived: the same
+ * callbacks with the same tasks on the same nodes, devices and cores, the same books.
+ *   GANG_SEED   another world */
+#include <stdarg.h>
+
+#include "chance.h"
+#include "sched/host.h"
+#include "sched/record/job_record.h"
+
+enum { NODES = 100, GPUS = 8, JOBS = 1400, LOG = 1 << 20, STEPS_AFTER = 30, QUEUES = 4 };
+#define SECONDS(n) ((n)*INT64_C(1000000000))
+
+/* What the host keeps of a job. */
+struct kept {
+    gang_job_id id;
+    int32_t queue, loss, hold, announced, over;
+    int64_t count, min, priority, limit_s, add_cores;
+    int64_t stopping[16]; /* tasks that were asked to stop on their own */
+    size_t stopping_count;
+    int64_t arrived;
+    int64_t reported_ns; /* the last report about one task */
+};
+
+struct side {
+    gang_cluster *c;
+    gang_worker *w;
+    gang_sched *s;
+    size_t used;
+    char log[LOG]; /* the callbacks of this step */
+    bool keeps;    /* the host keeps books of this one */
+};
+
+static struct side lived, anew;
+static struct kept jobs[JOBS];
+static size_t job_count;
+static int64_t now_ns;
+static const char *const queue_name[QUEUES] = {"a", "b", "c", "d"};
+
+/* ---- the host -------------------------------------------------------------------------------- */
+
+static void say(struct side *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct side *to, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    to->used += (size_t)vsnprintf(to->log + to->used, LOG - to->used, format, args);
+    va_end(args);
+    ck_assert_uint_lt(to->used, LOG - 1);
+}
+
+/* Cores are compared until the first job starts on capacity that was kept for it: which cores it
+ * gets is chosen then, among those that are free. */
+static bool with_cores = true;
+
+/* A job was restored whose tasks stopped in several steps: from then on it is one step, and no
+ * promise covers the tasks of the others. */
+static bool several_stops;
+
+static int32_t say_task(const struct gang_task *t, void *user)
+{
+    say(user, " %" PRId64 "@%" PRIx64 ":%" PRIx64 ",%" PRIx64, t->task, t->node, t->gpus,
+        with_cores ? t->cores[0] : 0);
+    return 0;
+}
+
+static struct kept *kept_of(gang_job_id id)
+{
+    return id >= 1 && id <= job_count ? &jobs[id - 1] : NULL; /* the ids are 1, 2, ... */
+}
+
+static int32_t note(const char *op, const struct gang_event *e, void *user)
+{
+    struct side *to = user;
+    say(to, "%s %" PRIu64 " state %d end %d reason %d because %" PRIu64 " until %" PRId64, op,
+        e->job, e->state, e->end, e->reason, e->preemptor, e->deadline_ns);
+    for (size_t i = 0; i < e->task_count; i++)
+        say(to, " #%" PRId64, e->tasks[i]);
+    if (e->alloc != GANG_ID_NONE)
+        (void)!gang_alloc_each(to->c, e->alloc, say_task, to);
+    say(to, "\n");
+    return 0;
+}
+
+static int32_t on_start(const struct gang_event *e, void *user)
+{
+    return note("start", e, user);
+}
+static int32_t on_grow(const struct gang_event *e, void *user)
+{
+    return note("grow", e, user);
+}
+static int32_t on_preempt(const struct gang_event *e, void *user)
+{
+    return note("preempt", e, user);
+}
+static int32_t on_suspend(const struct gang_event *e, void *user)
+{
+    return note("suspend", e, user);
+}
+static int32_t on_resume(const struct gang_event *e, void *user)
+{
+    return note("resume", e, user);
+}
+static int32_t on_shrink(const struct gang_event *e, void *user)
+{
+    struct side *to = user;
+    struct kept *k = to->keeps ? kept_of(e->job) : NULL;
+    for (size_t i = 0; k && i < e->task_count && k->stopping_count < 16; i++)
+        k->stopping[k->stopping_count++] = e->tasks[i];
+    return note("shrink", e, user);
+}
+static int32_t on_kill(const struct gang_event *e, void *user)
+{
+    struct side *to = user;
+    struct kept *k = to->keeps ? kept_of(e->job) : NULL;
+    if (k)
+        k->stopping_count = 0;
+    return note("kill", e, user);
+}
+static int32_t on_state(const struct gang_event *e, void *user)
+{
+    struct side *to = user;
+    struct kept *k = to->keeps ? kept_of(e->job) : NULL;
+    if (k && (e->state == GANG_JOB_PENDING || e->state == GANG_JOB_ENDED)) {
+        k->stopping_count = 0;
+        k->over = e->state == GANG_JOB_ENDED;
+    }
+    return note("state", e, user);
+}
+
+static void set_queues(struct side *to)
+{
+    struct gang_queue_spec q[QUEUES];
+    struct gang_quota part = {"gpu", NODES * GPUS * 1000 / QUEUES, NULL, 0, 0};
+    for (int i = 0; i < QUEUES; i++) {
+        q[i] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
+        q[i].name = queue_name[i];
+        q[i].grace_ns = SECONDS(30);
+        q[i].max_blocked_ns = -1;
+        if (i < QUEUES - 1) {
+            q[i].guaranteed = &part;
+            q[i].guaranteed_count = 1;
+        }
+        q[i].preempt_mode = i == 2 ? GANG_PREEMPT_MODE_SUSPEND : GANG_PREEMPT_MODE_REQUEUE;
+    }
+    MUST(gang_sched_set_queues(to->s, q, QUEUES, NULL));
+}
+
+static void make(struct side *to)
+{
+    struct gang_host_ops ops = GANG_HOST_OPS_INIT;
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    struct gang_cluster_opts cluster = GANG_CLUSTER_OPTS_INIT;
+    memset(to, 0, sizeof(*to));
+    ops.start = on_start;
+    ops.grow = on_grow;
+    ops.shrink = on_shrink;
+    ops.preempt = on_preempt;
+    ops.suspend = on_suspend;
+    ops.resume = on_resume;
+    ops.kill = on_kill;
+    ops.state = on_state;
+    opts.preempt_cooldown_ns = -1;
+    MUST(gang_cluster_new(&cluster, &to->c, NULL));
+    MUST(gang_worker_new(to->c, &to->w));
+    for (int i = 0; i < NODES; i++) {
+        struct gang_node_spec node = GANG_NODE_SPEC_INIT;
+        struct gang_gpu_spec gpu[GPUS];
+        struct gang_core_spec core[32];
+        char name[16];
+        gang_node_id id;
+        memset(gpu, 0, sizeof(gpu));
+        memset(core, 0, sizeof(core));
+        for (int k = 0; k < GPUS; k++)
+            gpu[k].numa = -1;
+        for (int k = 0; k < 32; k++)
+            core[k] = (struct gang_core_spec){.os_index = k, .numa = -1, .threads = 1};
+        snprintf(name, sizeof(name), "n%d", i);
+        node.name = name;
+        node.cpu_milli = 32000;
+        node.memory_bytes = 256 * GIB;
+        node.gpus = gpu;
+        node.gpu_count = GPUS;
+        node.cores = core;
+        node.core_count = 32;
+        MUST(gang_node_add(to->w, &node, &id, NULL));
+    }
+    MUST(gang_sched_new(to->c, &opts, &ops, to, &to->s, NULL));
+    set_queues(to);
+}
+
+static void end(struct side *to)
+{
+    gang_sched_free(to->s);
+    gang_worker_free(to->w);
+    gang_cluster_free(to->c);
+}
+
+static void run(struct side *to)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    MUST(gang_sched_run(to->s, now_ns, NULL, NULL));
+    if (now_ns % SECONDS(7) == 0)
+        EXPECT_RESULT(gang_sched_check(to->s, &error), GANG_OK, &error);
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+static struct gang_job_spec spec_of(const struct kept *k, struct gang_group_spec *g)
+{
+    struct gang_job_spec spec = GANG_JOB_SPEC_INIT;
+    *g = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
+    g->name = "worker";
+    g->count = k->count;
+    g->min = k->min;
+    g->cpu_milli = 1000 + 1000 * k->add_cores;
+    g->memory_bytes = GIB;
+    g->gpu_milli = 1000;
+    spec.request.groups = g;
+    spec.request.group_count = 1;
+    spec.name = "job";
+    spec.queue = queue_name[k->queue];
+    spec.priority = k->priority;
+    spec.submit = k - jobs;
+    spec.loss = k->loss;
+    spec.max_restarts = 3;
+    spec.restart_delay_ns = SECONDS(20);
+    spec.hold = k->hold;
+    spec.announced = k->announced;
+    spec.time_limit_ns = SECONDS(k->limit_s);
+    return spec;
+}
+
+/* A new job, in both managers if there are two. */
+static void submit(bool both)
+{
+    static const int32_t loss[] = {GANG_LOSS_COUNT, GANG_LOSS_RESTART, GANG_LOSS_SHRINK};
+    struct kept *k = &jobs[job_count];
+    struct gang_group_spec g;
+    gang_job_id id;
+    if (job_count == JOBS)
+        return;
+    memset(k, 0, sizeof(*k));
+    k->queue = (int32_t)below(QUEUES);
+    k->min = 1 + below(6);
+    k->count = k->min + (below(3) == 0 ? below(4) : 0);
+    k->priority = below(3);
+    k->limit_s = below(3) ? 0 : 2000 + below(4000);
+    k->add_cores = below(3);
+    k->loss = loss[below(3)];
+    k->hold = below(12) == 0;
+    k->announced = below(16) == 0;
+    struct gang_job_spec spec = spec_of(k, &g);
+    MUST(gang_job_submit(lived.s, &spec, &k->id, NULL));
+    job_count++;
+    if (both) {
+        spec.id = k->id; /* the host keeps its ids */
+        MUST(gang_job_submit(anew.s, &spec, &id, NULL));
+        ck_assert_uint_eq(id, k->id);
+    }
+}
+
+struct places {
+    size_t count;
+    struct gang_running_spec place[64];
+    struct gang_task task[64];
+    char number[64][GPUS][4];
+    const char *device[64][GPUS];
+    char node[64][GANG_MAX_NAME + 1];
+};
+
+static int32_t keep_place(const struct gang_task *t, void *user)
+{
+    struct places *p = user;
+    struct gang_running_spec *at = &p->place[p->count];
+    struct gang_node_info info = {.size = sizeof(info)};
+    p->task[p->count] = *t;
+    MUST(gang_node_get(lived.c, t->node, &info));
+    snprintf(p->node[p->count], sizeof(p->node[0]), "%s", info.name);
+    *at = (struct gang_running_spec){.node = p->node[p->count], .numbered = 1, .task = t->task};
+    for (unsigned gpu = 0; gpu < GPUS; gpu++)
+        if (t->gpus >> gpu & 1) {
+            snprintf(p->number[p->count][at->device_count], 4, "%u", gpu);
+            p->device[p->count][at->device_count] = p->number[p->count][at->device_count];
+            at->device_count++;
+        }
+    at->devices = p->device[p->count];
+    at->cores = p->task[p->count].cores;
+    p->count++;
+    return 0;
+}
+
+static int32_t keep_promised(const struct gang_placement *place, void *user)
+{
+    struct places *p = user;
+    struct gang_task task = {.node = place->node, .gpus = place->any_devices ? 0 : place->gpus};
+    (void)keep_place(&task, p);
+    p->place[p->count - 1].what = GANG_PLACE_PROMISED;
+    p->place[p->count - 1].task = place->task;
+    p->place[p->count - 1].numbered = place->task >= 0;
+    p->place[p->count - 1].cores = NULL;
+    return 0;
+}
+
+static bool spec_runs(const struct gang_job_past *past)
+{
+    return past->state != GANG_JOB_PENDING;
+}
+
+static bool asked(const struct kept *k, int64_t task)
+{
+    for (size_t i = 0; i < k->stopping_count; i++)
+        if (k->stopping[i] == task)
+            return true;
+    return false;
+}
+
+/* Suspended jobs hold nothing: the host wrote their places down when they were suspended. */
+static struct places suspended[JOBS];
+
+static void attach(const struct kept *k)
+{
+    static struct places p;
+    struct gang_group_spec g;
+    struct gang_job_spec spec = spec_of(k, &g);
+    struct gang_job_past past = GANG_JOB_PAST_INIT;
+    struct gang_error error = GANG_ERROR_INIT;
+    struct gang_job_info info = {.size = sizeof(info)};
+    gang_alloc_id alloc = gang_job_alloc(lived.s, k->id, 0);
+    gang_job_id id;
+    p.count = 0;
+    MUST(gang_job_get_past(lived.s, k->id, &past));
+    MUST(gang_job_get(lived.s, k->id, &info));
+    if (alloc != GANG_ID_NONE)
+        MUST(gang_alloc_each(lived.c, alloc, keep_place, &p));
+    else if (past.state == GANG_JOB_SUSPENDED)
+        p = suspended[k - jobs];
+    for (size_t i = 0; i < p.count; i++)
+        if (past.state == GANG_JOB_RUNNING && asked(k, p.task[i].task))
+            p.place[i].what = GANG_TASK_STOPPED;
+    /* The host knows which tasks ended: of reports that took effect, the manager's own books. */
+    const struct gang__gang *g0 = &gang__job_of(lived.s, k->id)->gang[0];
+    int64_t failed = g0->failed[0];
+    several_stops = several_stops || (g0->stop.first && g0->stop.first->next);
+    for (int64_t task = 0; spec_runs(&past) && task < k->count; task++)
+        if (g0->ended_tasks && g0->ended_tasks[0] >> task & 1)
+            p.place[p.count++] = (struct gang_running_spec){
+                .what = failed-- > 0 ? GANG_TASK_FAILED : GANG_TASK_SUCCEEDED,
+                .numbered = 1,
+                .task = task};
+    MUST(gang_job_promised_each(lived.s, k->id, keep_promised, &p));
+    spec.id = k->id;
+    spec.hold = info.held;
+    spec.running = past.state != GANG_JOB_PENDING;
+    spec.places = p.place;
+    spec.place_count = p.count;
+    spec.past = &past;
+    spec.announced = spec.announced && !spec.running && info.missing > 0;
+    if (k->announced && !spec.announced && spec.running == 0)
+        spec.announced = 0;
+    EXPECT_RESULT(gang_job_submit(anew.s, &spec, &id, &error), GANG_OK, &error);
+    if (spec.announced && k->arrived)
+        MUST(gang_job_add_tasks(anew.s, k->id, 0, k->arrived));
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static struct side *side_of(int i)
+{
+    return i == 0 ? &lived : &anew;
+}
+
+static void report_all(struct kept *k, int sides, int32_t what)
+{
+    for (int i = 0; i < sides; i++)
+        MUST(gang_report_tasks(side_of(i)->s, k->id, 0, GANG_ID_NONE, NULL, 0, what));
+}
+
+static int32_t first_task(const struct gang_task *t, void *user)
+{
+    *(int64_t *)user = t->task;
+    return 1;
+}
+
+static void report_one(struct kept *k, int sides, int32_t what)
+{
+    int64_t task = -1;
+    (void)!gang_alloc_each(lived.c, gang_job_alloc(lived.s, k->id, 0), first_task, &task);
+    if (task < 0 || asked(k, task) || k->reported_ns == now_ns)
+        return;
+    k->reported_ns = now_ns;
+    for (int i = 0; i < sides; i++)
+        MUST(gang_report_tasks(side_of(i)->s, k->id, 0, GANG_ID_NONE, &task, 1, what));
+}
+
+static void report_stopped(struct kept *k, int sides)
+{
+    struct gang_job_info info = {.size = sizeof(info)};
+    MUST(gang_job_get(lived.s, k->id, &info));
+    if (info.state == GANG_JOB_STOPPING)
+        report_all(k, sides, GANG_TASK_STOPPED);
+    for (int i = 0; k->stopping_count > 0 && i < sides; i++)
+        MUST(gang_report_tasks(side_of(i)->s, k->id, 0, GANG_ID_NONE, k->stopping,
+                               k->stopping_count, GANG_TASK_STOPPED));
+    k->stopping_count = 0;
+}
+
+/* Something happens to a random job. */
+static void disturb(int sides)
+{
+    struct kept *k = job_count ? &jobs[below((int64_t)job_count)] : NULL;
+    struct gang_job_info info = {.size = sizeof(info)};
+    if (!k || k->over || gang_job_get(lived.s, k->id, &info) != GANG_OK)
+        return;
+    int64_t what = below(16), value = below(3), tasks = 1 + below(2);
+    if (what < 6 && info.state == GANG_JOB_RUNNING) {
+        if (what < 3)
+            report_all(k, sides, GANG_TASK_SUCCEEDED);
+        else if (info.tasks > 1) /* one that runs is left */
+            report_one(k, sides, what == 3 ? GANG_TASK_SUCCEEDED : GANG_TASK_FAILED);
+    }
+    if (what >= 6 && what < 9)
+        report_stopped(k, sides);
+    for (int i = 0; i < sides; i++) {
+        gang_sched *s = side_of(i)->s;
+        if (what == 9)
+            MUST(gang_job_set_priority(s, k->id, value));
+        if (what == 10)
+            MUST(info.held ? gang_job_release(s, k->id) : gang_job_hold(s, k->id));
+        if (what == 11)
+            MUST(gang_job_cancel(s, k->id));
+        if (what == 12 && k->stopping_count == 0)
+            MUST(gang_job_set_target(s, k->id, k->min + value));
+        if (what == 13)
+            MUST(gang_job_requeue(s, k->id));
+        if (what == 14 && info.missing >= tasks)
+            MUST(gang_job_add_tasks(s, k->id, 0, tasks));
+    }
+    if (what == 9)
+        k->priority = value;
+    if (what == 14 && info.missing >= tasks)
+        k->arrived += tasks;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The lines of a log in their alphabetical order: when several jobs get what stopped for them in
+ * one run, the order in which the host hears of them is not kept. */
+static void sort_log(struct side *x)
+{
+    static char *line[1 << 14];
+    static char sorted[LOG];
+    size_t count = 0, used = 0;
+    for (char *at = strtok(x->log, "\n"); at; at = strtok(NULL, "\n")) {
+        ck_assert_uint_lt(count, sizeof(line) / sizeof(line[0]));
+        line[count++] = at;
+    }
+    qsort(line, count, sizeof(line[0]), by_text);
+    sorted[0] = 0;
+    for (size_t i = 0; i < count; i++)
+        used += (size_t)sprintf(sorted + used, "%s\n", line[i]);
+    memcpy(x->log, sorted, used + 1);
+}
+
+static void compare_logs(int step)
+{
+    sort_log(&lived);
+    sort_log(&anew);
+    char *a = lived.log, *b = anew.log;
+    if (strcmp(a, b) != 0) {
+        size_t i = 0;
+        while (a[i] && a[i] == b[i])
+            i++;
+        while (i > 0 && a[i - 1] != '\n')
+            i--;
+        ck_abort_msg("step %d: lived: %.400s\nanew: %.400s", step, a + i, b + i);
+    }
+}
+
+static void compare_books(int step)
+{
+    for (size_t i = 0; i < job_count; i++) {
+        struct gang_job_info a = {.size = sizeof(a)}, b = {.size = sizeof(b)};
+        gang_result r = gang_job_get(lived.s, jobs[i].id, &a);
+        ck_assert_msg(gang_job_get(anew.s, jobs[i].id, &b) == r, "step %d: job %" PRIu64, step,
+                      jobs[i].id);
+        if (r != GANG_OK)
+            continue;
+        ck_assert_msg(a.state == b.state && a.tasks == b.tasks && a.started_ns == b.started_ns &&
+                          a.restarts == b.restarts && a.preemptions == b.preemptions &&
+                          a.submitted_ns == b.submitted_ns && a.held == b.held &&
+                          a.count == b.count && a.ends_ns == b.ends_ns && a.missing == b.missing,
+                      "step %d: job %" PRIu64 ": state %d %d tasks %" PRId64 " %" PRId64
+                      " started %" PRId64 " %" PRId64 " ends %" PRId64 " %" PRId64
+                      " missing %" PRId64 " %" PRId64 " restarts %" PRId64 " %" PRId64
+                      " min %" PRId64 " count %" PRId64 " "
+                      " stopping %zu target %" PRId64,
+                      step, jobs[i].id, a.state, b.state, a.tasks, b.tasks, a.started_ns,
+                      b.started_ns, a.ends_ns, b.ends_ns, a.missing, b.missing, a.restarts,
+                      b.restarts, jobs[i].min, jobs[i].count, jobs[i].stopping_count, a.count);
+        lived.used = anew.used = 0;
+        lived.log[0] = anew.log[0] = 0;
+        if (a.alloc != GANG_ID_NONE) {
+            MUST(gang_alloc_each(lived.c, a.alloc, say_task, &lived));
+            MUST(gang_alloc_each(anew.c, b.alloc, say_task, &anew));
+            compare_logs(step);
+        }
+    }
+    for (int i = 0; i < QUEUES; i++) {
+        struct gang_queue_info a = {.size = sizeof(a)}, b = {.size = sizeof(b)};
+        gang_queue_id id;
+        MUST(gang_queue_find(lived.s, queue_name[i], &id));
+        MUST(gang_queue_get(lived.s, id, &a));
+        MUST(gang_queue_find(anew.s, queue_name[i], &id));
+        MUST(gang_queue_get(anew.s, id, &b));
+        ck_assert_int_eq(a.running, b.running);
+        ck_assert_int_eq(a.pending, b.pending);
+        ck_assert_int_eq(a.tasks, b.tasks);
+        ck_assert_mem_eq(a.used, b.used, sizeof(a.used));
+        if (!several_stops)
+            ck_assert_mem_eq(a.held, b.held, sizeof(a.held));
+        ck_assert_mem_eq(a.demand, b.demand, sizeof(a.demand));
+        ck_assert_mem_eq(a.share, b.share, sizeof(a.share));
+    }
+}
+
+static void live(int sides)
+{
+    for (int i = 0; i < sides; i++) {
+        side_of(i)->used = 0;
+        side_of(i)->log[0] = 0;
+        run(side_of(i));
+    }
+    for (size_t i = 0; i < job_count; i++) { /* the host writes the places of suspended jobs down */
+        struct gang_job_past past = {.size = sizeof(past)};
+        gang_alloc_id alloc = gang_job_alloc(lived.s, jobs[i].id, 0);
+        if (jobs[i].queue != 2 || alloc == GANG_ID_NONE ||
+            gang_job_get_past(lived.s, jobs[i].id, &past) != GANG_OK)
+            continue;
+        suspended[i].count = 0;
+        MUST(gang_alloc_each(lived.c, alloc, keep_place, &suspended[i]));
+    }
+}
+
+/* A job that runs on without any task, since all that were left were above its minimum and were
+ * preempted, cannot be restored: such an allocation cannot be adopted. */
+static void end_empty_jobs(void)
+{
+    for (size_t i = 0; i < job_count; i++) {
+        struct gang_job_info info = {.size = sizeof(info)};
+        if (gang_job_get(lived.s, jobs[i].id, &info) == GANG_OK && info.state == GANG_JOB_RUNNING &&
+            info.tasks == 0)
+            MUST(gang_report_end(lived.s, jobs[i].id, 1));
+    }
+    live(1);
+    set_queues(&lived); /* each job is tried once more, as in a manager that is made anew */
+    live(1);
+    live(1);
+}
+
+START_TEST(a_manager_made_anew_decides_as_one_that_lived)
+{
+    int64_t in_state[5] = {0}, held = 0, missing = 0, elastic = 0, restarted = 0, single = 0;
+    chance_state = test_seed() + (uint64_t)_i;
+    with_cores = true;
+    several_stops = false;
+    job_count = 0;
+    now_ns = SECONDS(1000);
+    make(&lived);
+    lived.keeps = true;
+    for (int step = 0; step < 60; step++) {
+        for (int i = 0; i < 18; i++)
+            submit(false);
+        for (int i = 0; i < 12; i++)
+            disturb(1);
+        now_ns += SECONDS(1 + below(10));
+        live(1);
+    }
+    end_empty_jobs();
+    make(&anew);
+    size_t alive = 0;
+    for (size_t i = 0; i < job_count; i++) {
+        struct gang_job_info info = {.size = sizeof(info)};
+        if (gang_job_get(lived.s, jobs[i].id, &info) != GANG_OK)
+            continue;
+        alive++;
+        in_state[info.state]++;
+        held += info.held;
+        missing += info.missing > 0;
+        restarted += info.restarts > 0;
+        elastic += info.state == GANG_JOB_RUNNING && info.tasks > info.min;
+        single += jobs[i].stopping_count > 0;
+        attach(&jobs[i]);
+    }
+    printf("%zu jobs: %d pending, %d running, %d stopping, %d suspended; %d held, %d announced, "
+           "%d grown, %d restarted, %d with tasks that stop\n",
+           alive, (int)in_state[0], (int)in_state[1], (int)in_state[2], (int)in_state[3], (int)held,
+           (int)missing, (int)elastic, (int)restarted, (int)single);
+    ck_assert_uint_ge(alive, 700);
+    live(2);
+    for (char *line = strtok(anew.log, "\n"); line; line = strtok(NULL, "\n"))
+        ck_assert_msg(strncmp(line, "state", 5) == 0, "made anew, it decides: %s", line);
+    ck_assert_str_eq(lived.log, "");
+    anew.used = lived.used = 0;
+    compare_books(-1);
+    with_cores = false;
+    for (int step = 0; step < STEPS_AFTER; step++) {
+        for (int64_t i = below(4); i > 0; i--)
+            submit(true);
+        for (int i = 0; i < 6; i++)
+            disturb(2);
+        now_ns += SECONDS(1 + below(20));
+        live(2);
+        compare_logs(step);
+        if (step < 5 || step % 10 == 0)
+            compare_books(step);
+        ck_assert_int_eq(gang_sched_next(lived.s), gang_sched_next(anew.s));
+    }
+    end(&lived);
+    end(&anew);
+}
+END_TEST
+
+/* ---- one job --------------------------------------------------------------------------------- */
+
+static struct host h;
+
+static struct gang_job_spec *with_past(struct gang_job_past *past, const char *node,
+                                       const char *const *gpu)
+{
+    static struct gang_running_spec place;
+    struct gang_job_spec *job = host_spec("default", 1, 1, 0);
+    place = (struct gang_running_spec){.node = node, .devices = gpu, .device_count = 1};
+    job->running = past->state != GANG_JOB_PENDING;
+    job->places = &place;
+    job->place_count = (size_t)job->running;
+    job->past = past;
+    return job;
+}
+
+START_TEST(places_that_are_taken_end_the_job_and_are_named)
+{
+    static const char *const gpu[] = {"2"};
+    struct gang_job_past past = GANG_JOB_PAST_INIT;
+    host_open(&h, 2, 4);
+    past.state = GANG_JOB_RUNNING;
+    gang_job_id first = host_submit(&h, with_past(&past, "n0", gpu));
+    gang_job_id second = host_submit(&h, with_past(&past, "n0", gpu));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, first), GANG_JOB_RUNNING);
+    test_assert(!host_has(&h, second));
+    ck_assert_int_eq(host_end(&h, second), GANG_END_REFUSED);
+    ck_assert_int_eq(host_gpus_free(&h), 7);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(ids_of_the_host_are_above_those_given)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_job_id id;
+    host_open(&h, 2, 4);
+    struct gang_job_spec *job = host_spec("default", 1, 1, 0);
+    job->id = 100;
+    ck_assert_uint_eq(host_submit(&h, job), 100);
+    EXPECT_ERROR(gang_job_submit(h.s, job, &id, &error), GANG_EEXIST, &error, "id", NULL);
+    job->id = 99;
+    EXPECT_ERROR(gang_job_submit(h.s, job, &id, &error), GANG_EEXIST, &error, "id", NULL);
+    job->id = GANG_MAX_JOB_ID + 1;
+    EXPECT_ERROR(gang_job_submit(h.s, job, &id, &error), GANG_ERANGE, &error, "id", NULL);
+    job->id = GANG_ID_NONE;
+    ck_assert_uint_eq(host_submit(&h, job), 101);
+    job->id = 200;
+    MUST(gang_job_submit_array(h.s, job, 3, &id, &error));
+    ck_assert_uint_eq(id, 200);
+    job->id = GANG_ID_NONE;
+    ck_assert_uint_eq(host_submit(&h, job), 203);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, 202), GANG_JOB_RUNNING);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_past_that_contradicts_itself_is_refused)
+{
+    static const char *const gpu[] = {"0"};
+    struct gang_error error = GANG_ERROR_INIT;
+    struct gang_job_past past = GANG_JOB_PAST_INIT, ok = past;
+    gang_job_id id;
+    host_open(&h, 1, 4);
+    past.state = GANG_JOB_ENDED;
+    EXPECT_ERROR(gang_job_submit(h.s, with_past(&past, "n0", gpu), &id, &error), GANG_EINVAL,
+                 &error, "past.state", NULL);
+    past = ok;
+    past.restarts = -1;
+    EXPECT_ERROR(gang_job_submit(h.s, with_past(&past, "n0", gpu), &id, &error), GANG_ERANGE,
+                 &error, "past.restarts", NULL);
+    past = ok;
+    past.state = GANG_JOB_STOPPING;
+    EXPECT_ERROR(gang_job_submit(h.s, with_past(&past, "n0", gpu), &id, &error), GANG_EINVAL,
+                 &error, "past.reason", NULL);
+    past = ok;
+    past.size = 8;
+    EXPECT_ERROR(gang_job_submit(h.s, with_past(&past, "n0", gpu), &id, &error), GANG_EINVAL,
+                 &error, "past", NULL);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_stopping_job_is_killed_at_its_old_deadline)
+{
+    static const char *const gpu[] = {"1"};
+    struct gang_job_past past = GANG_JOB_PAST_INIT, now = GANG_JOB_PAST_INIT;
+    host_open(&h, 1, 4);
+    h.now_ns = 1000;
+    past.state = GANG_JOB_STOPPING;
+    past.reason = GANG_REASON_CANCEL;
+    past.end = GANG_END_CANCELLED;
+    past.deadline_ns = 1500;
+    past.started_ns = 700;
+    past.submitted_ns = 600;
+    gang_job_id id = host_submit(&h, with_past(&past, "n0", gpu));
+    host_run(&h, 0);
+    ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_STOPPING);
+    ck_assert_int_eq(host_ops(&h, id, "preempt"), 0);
+    MUST(gang_job_get_past(h.s, id, &now));
+    ck_assert_mem_eq(&now, &past, sizeof(now));
+    ck_assert_int_eq(gang_sched_next(h.s), 1500);
+    host_run(&h, 500);
+    ck_assert_int_eq(host_ops(&h, id, "kill"), 1);
+    ck_assert_int_eq(host_end(&h, id), GANG_END_CANCELLED);
+    ck_assert_int_eq(host_gpus_free(&h), 4);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(memory_that_runs_out_is_tried_again)
+{
+    static const char *const gpu[] = {"1"};
+    struct gang_job_past past = GANG_JOB_PAST_INIT;
+    gang_result r = GANG_ENOMEM;
+    host_open_slow(&h, 1, 4, 60);
+    past.state = GANG_JOB_STOPPING;
+    past.reason = GANG_REASON_REQUEUE;
+    past.deadline_ns = 100;
+    gang_job_id id = host_submit(&h, with_past(&past, "n0", gpu));
+    for (long n = 1; r == GANG_ENOMEM; n++) {
+        h.stage.mem.calls = 0;
+        h.stage.mem.fail_at = n;
+        r = gang_sched_run(h.s, h.now_ns, NULL, NULL);
+        h.stage.mem.fail_at = 0;
+        host_check(&h);
+    }
+    ck_assert_int_eq(r, GANG_OK);
+    ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_STOPPING);
+    ck_assert_int_eq(host_gpus_free(&h), 3);
+    host_close(&h);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("reattach");
+    TCase *tc = tcase_create("reattach");
+    tcase_set_timeout(tc, 600);
+    tcase_add_test(tc, places_that_are_taken_end_the_job_and_are_named);
+    tcase_add_test(tc, ids_of_the_host_are_above_those_given);
+    tcase_add_test(tc, a_past_that_contradicts_itself_is_refused);
+    tcase_add_test(tc, a_stopping_job_is_killed_at_its_old_deadline);
+    tcase_add_test(tc, memory_that_runs_out_is_tried_again);
+    tcase_add_loop_test(tc, a_manager_made_anew_decides_as_one_that_lived, 0, 1);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
