@@ -209,6 +209,7 @@ in_tsan=("${fixed_layout[@]}" env "${slowly[@]}"
     "TSAN_OPTIONS=suppressions='$root/tests/tools/tsan.supp' second_deadlock_stack=1")
 in_valgrind=("${in_dev[@]}" "${slowly[@]}"
     valgrind --quiet --error-exitcode=99 --leak-check=full --child-silent-after-fork=yes
+    "--suppressions=$root/tests/tools/memcheck.supp"
     "--show-leak-kinds=definite,indirect" "--errors-for-leak-kinds=definite,indirect")
 
 # ---- release: that it builds, and the ABI of its library -------------------------------------

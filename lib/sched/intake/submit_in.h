@@ -23,9 +23,8 @@ struct gang__submit {
     gang_reservation_id reserved;  /* that the jobs named */
     const char *const *partitions; /* of the jobs, or those of the leaf */
     size_t partition_count;
-    const struct gang__numbers
-        *number;  /* of the gang whose request is made; NULL: it is the only */
-    bool counted; /* the submit view counts the jobs as arriving */
+    struct gang__numbers numbers; /* of the gang whose request is made; NULL: it is the only one */
+    bool counted;                 /* the submit view counts the jobs as arriving */
 };
 
 /* Is it a job that the host restores, which was accepted before? */

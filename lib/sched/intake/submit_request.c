@@ -121,8 +121,8 @@ void gang__recent_free(gang_sched *s)
 /* The tasks of one gang of several keep their numbers in the job. */
 static void number(const struct gang__submit *m, gang_request *request)
 {
-    if (m->number)
-        gang__request_number(request, m->number->in_job, m->number->first);
+    if (m->numbers.in_job)
+        gang__request_number(request, m->numbers.in_job, m->numbers.first);
 }
 
 static gang_result make_text(const struct gang__submit *m, const struct gang_request_spec *spec,
@@ -130,7 +130,7 @@ static gang_result make_text(const struct gang__submit *m, const struct gang_req
                              struct gang__request_text **text, struct gang_error *error)
 {
     gang_sched *s = m->s;
-    bool plain = is_plain(spec) && !m->number;
+    bool plain = is_plain(spec) && !m->numbers.in_job;
     if (plain) {
         gang__request_key_make(key, &s->mem, spec, insists);
         if (!key->failed && (*text = recent_get(s, key)) != NULL)
@@ -258,9 +258,9 @@ static gang_result make_partitioned(const struct gang__submit *m,
 
 /* The groups of one gang, and the first numbers of their tasks. GANG_ERANGE, GANG_ELIMIT: they have
  * no such number. */
-static gang_result set_numbers(const struct gang__submit *m, uint32_t gang,
-                               struct gang__numbers *to, struct gang_error *error)
+static gang_result set_numbers(struct gang__submit *m, uint32_t gang, struct gang_error *error)
 {
+    struct gang__numbers *to = &m->numbers;
     const struct gang_request_spec *q = &m->spec->request;
     int64_t first = 0;
     size_t n = 0;
@@ -285,7 +285,6 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
     const struct gang_job_spec *j = m->spec;
     gang_result r = GANG_OK;
     struct gang_group_spec *groups = NULL;
-    struct gang__numbers numbers = {NULL, NULL};
     size_t count = j->request.group_count;
     if (m->gang_count > 1) {
         groups =
@@ -294,15 +293,15 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
         if (!groups)
             return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
         /* behind the names of groups */
-        numbers.first = (int64_t *)(void *)((char *)(groups + count) + count * GANG__GROUP_NAME);
-        numbers.in_job = (int32_t *)(void *)(numbers.first + count);
-        m->number = &numbers;
+        char *names = (char *)(groups + count);
+        m->numbers.first = (int64_t *)(void *)(names + count * GANG__GROUP_NAME);
+        m->numbers.in_job = (int32_t *)(void *)(m->numbers.first + count);
     }
     for (uint32_t p = 0; p < m->gang_count && r == GANG_OK; p++) {
         struct gang_request_spec spec = j->request;
         if (m->gang_count > 1) {
             gang__submit_gang_request(j, m->gang_of, p, groups, &spec);
-            r = set_numbers(m, p, &numbers, error);
+            r = set_numbers(m, p, error);
         }
         if (r != GANG_OK)
             break;
@@ -320,7 +319,7 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
             r = make_request(m, &spec, true, &job->request_text[p], error);
         }
     }
-    m->number = NULL;
+    m->numbers = (struct gang__numbers){NULL, NULL};
     gang__release(&m->s->mem, groups);
     return r;
 }
