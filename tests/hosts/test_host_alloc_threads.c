@@ -208,7 +208,7 @@ START_TEST(no_gpu_has_two_owners)
 {
     static struct thread thread[THREADS];
     const char *given = getenv("GANG_EVENTS");
-    int64_t events = given ? strtoll(given, NULL, 0) : 4000000, granted = 0, refused = 0, grown = 0;
+    int64_t events = given ? strtoll(given, NULL, 0) : 1000000, granted = 0, refused = 0, grown = 0;
     uint64_t seed = test_seed();
     test_must(gang_cluster_new(NULL, &cluster, NULL));
     for (int i = 0; i < THREADS; i++) {

@@ -153,7 +153,7 @@ static void event(void)
 
 START_TEST(no_hardware_thread_has_two_tasks)
 {
-    books_play(40000, open_world, event, close_world);
+    books_play(16000, open_world, event, close_world);
     printf("%" PRId64 " tasks bound, %" PRId64 " of them strict and in several domains\n", bound,
            apart);
     ck_assert_int_gt(bound, books.events / 50);

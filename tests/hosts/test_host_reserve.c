@@ -220,7 +220,7 @@ static void event(void)
 
 START_TEST(reservations_stay_free_and_forecasts_change_nothing)
 {
-    books_play(25000, open_world, event, books_close);
+    books_play(10000, open_world, event, books_close);
     printf("%" PRId64 " reservations, %" PRId64 " begun, %" PRId64 " members, %" PRId64
            " forecasts of %" PRId64 " jobs\n",
            accepted, begun, members, forecasts, expected);

@@ -157,7 +157,7 @@ static void event(void)
 
 START_TEST(roles_decide_how_jobs_end)
 {
-    books_play(60000, open_world, event, books_close);
+    books_play(20000, open_world, event, books_close);
     ck_assert_int_gt(successes, books.events / 200);
     ck_assert_int_gt(failures, books.events / 1000);
     ck_assert_int_gt(staged, books.events / 1000);

@@ -107,7 +107,7 @@ static void event(void)
 
 START_TEST(searches_keep_to_their_numbers)
 {
-    books_play(60000, open_world, event, books_close);
+    books_play(20000, open_world, event, books_close);
     ck_assert_int_gt(books.starts, books.events / 50);
     ck_assert_int_gt(searches_done, books.events / 1000);
 }
