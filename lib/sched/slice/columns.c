@@ -243,7 +243,7 @@ gang_result gang__uses_collect(gang_sched *s, struct gang__sliced *x, const int6
     }
     if (r != GANG_OK)
         gang__columns_sweep(s, x->matrix);
-    else if (tasks) /* they may come between those that it has */
+    else if (tasks && x->uses > 1) /* they may come between those that it has */
         qsort(x->use, x->uses, sizeof(*x->use), by_task);
     return r;
 }
