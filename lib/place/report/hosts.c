@@ -104,8 +104,7 @@ static void put_cores(struct out *o, const struct gang_task *task, uint64_t of_n
 /* This task or the first after it that is listed; NULL: none. */
 static const uint64_t *listed(const struct gang__alloc *a, const uint64_t *task, int32_t group)
 {
-    while (task && ((group >= 0 && a->request->group[gang__task_group(task)].in_job != group) ||
-                    gang__task_has_stopped(task)))
+    while (task && !gang__task_is_listed(a, task, group))
         task = gang__task_next(a, task);
     return task;
 }

@@ -23,21 +23,11 @@ struct list {
     int64_t *of_group; /* tasks of each group so far */
 };
 
-static int32_t group_of(const struct gang__alloc *a, const uint64_t *task)
-{
-    return a->request->group[gang__task_group(task)].in_job;
-}
-
-static bool is_listed(const struct gang__alloc *a, const uint64_t *task, int32_t group)
-{
-    return !gang__task_has_stopped(task) && (group < 0 || group_of(a, task) == group);
-}
-
 static size_t count_listed(const struct gang__alloc *a, int32_t group)
 {
     size_t count = 0;
     for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task))
-        count += is_listed(a, task, group);
+        count += gang__task_is_listed(a, task, group);
     return count;
 }
 
@@ -55,7 +45,7 @@ static void fill_in_order(const struct gang__alloc *a, int32_t group, struct lis
 {
     size_t i = 0;
     for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
-        if (i == l->count || !is_listed(a, task, group))
+        if (i == l->count || !gang__task_is_listed(a, task, group))
             continue;
         struct gang_rank *r = &l->rank[i];
         memset(r, 0, sizeof(*r));

@@ -64,8 +64,8 @@ void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *
 
 /* ---- public ---------------------------------------------------------------------------------- */
 
-/* The visitor runs outside any read section of ours: the record is held by the reader count. */
-/* `stopped`: for the scheduler, with tasks that have stopped, and by the groups of the request. */
+/* The visitor runs outside any read section of ours: the record is held by the reader count.
+ * `stopped`: for the scheduler, with tasks that have stopped, and by the groups of the request. */
 static gang_result each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit, void *user,
                         bool stopped)
 {
@@ -76,11 +76,11 @@ static gang_result each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn vi
     for (const uint64_t *task = gang__task_first(a); task && r == GANG_OK;
          task = gang__task_next(a, task)) {
         struct gang_task out;
-        if (!stopped && gang__task_has_stopped(task))
+        if (!stopped && !gang__task_is_listed(a, task, -1))
             continue;
         gang__task_decode(cluster, task, &out);
         if (!stopped)
-            out.group = a->request->group[out.group].in_job;
+            out.group = gang__task_group_in_job(a, task);
         r = visit(&out, user);
     }
     gang__alloc_read_end(a);
@@ -110,11 +110,11 @@ gang_result gang_alloc_task(gang_cluster *cluster, gang_alloc_id id, int64_t num
         return r;
     bool is_number = number >= 0 && number < GANG__NO_NUMBER;
     const uint64_t *found = is_number ? gang__task_find(a, (uint32_t)number) : NULL;
-    if (found && gang__task_has_stopped(found))
+    if (found && !gang__task_is_listed(a, found, -1))
         found = NULL;
     if (found) {
         gang__task_decode(cluster, found, &out);
-        out.group = a->request->group[out.group].in_job;
+        out.group = gang__task_group_in_job(a, found);
     }
     gang__alloc_read_end(a);
     return found ? gang__struct_out(task, task->size, sizeof(out), &out, sizeof(out)) : GANG_ENOENT;

@@ -40,11 +40,11 @@ static gang_result place(gang_sched *s, struct gang__gang *g, uint32_t group, in
                                      : gang__where_alloc_more(s, g, group, step, granted);
 }
 
-static bool commit(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t granted)
+static void commit(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t granted)
 {
     memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
     s->by_group[group] = granted;
-    return gang__grant_growth(s, g, s->numbers, (size_t)granted, s->by_group, GANG_REASON_NONE);
+    gang__grant_growth(s, g, s->numbers, (size_t)granted, s->by_group, GANG_REASON_NONE);
 }
 
 /* *last: the gang is blocked, and its other groups are not tried. */
@@ -61,8 +61,10 @@ static bool grow_group(gang_sched *s, struct gang__gang *g, uint32_t group, bool
         return false;
     }
     gang_result r = place(s, g, group, step, &granted);
-    if (r == GANG_OK)
-        return commit(s, g, group, granted);
+    if (r == GANG_OK) {
+        commit(s, g, group, granted);
+        return true;
+    }
     /* Out of range: tasks that were asked to stop still hold their places. */
     *last = r != GANG_ENOFIT && r != GANG_ENEVER && r != GANG_ERANGE;
     if (*last)

@@ -132,12 +132,6 @@ static bool schedule_next(gang_sched *s)
     return true;
 }
 
-/* One call of the host a step. */
-static bool report_grants(gang_sched *s)
-{
-    return gang__grant_report_next(s);
-}
-
 static bool rotate_slices(gang_sched *s)
 {
     gang__slice_run(s);
@@ -167,7 +161,8 @@ static void until_no_work(gang_sched *s)
             run_stage(s, gang__multifactor_step);
         run_stage(s, schedule_next);
         if (s->slice.matrices || s->wake.slices) {
-            run_stage(s, report_grants); /* the host is to know what it is asked to suspend */
+            run_stage(
+                s, gang__grant_report_next); /* the host is to know what it is asked to suspend */
             run_stage(s, rotate_slices);
         }
         take_messages_in(s); /* callbacks may have left some */
@@ -204,7 +199,7 @@ static void cycle(gang_sched *s)
     until_no_work(s);
     while (s->untold.first) {
         s->untold.refused = false;
-        run_stage(s, report_grants);
+        run_stage(s, gang__grant_report_next);
         if (!steps_left(s) || (!s->untold.refused && !gang__inbox_waits(s)))
             break;
         until_no_work(s);

@@ -148,7 +148,7 @@ static void count_tasks(gang_sched *s, struct gang__gang *g, const int64_t *by_g
     note_user(s, g->job);
 }
 
-bool gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
+void gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
                         const int64_t *by_group, int32_t reason)
 {
     gang__order_leave(s, g);
@@ -163,7 +163,6 @@ bool gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *task
         gang__order_unblock_queues(s, g->job->leaf);
     gang__untold_add(s, g, tasks, count, reason);
     gang__job_settle(s, g->job);
-    return true;
 }
 
 /* Tasks that were added, as far as the gang still has them, are counted by group. */

@@ -14,8 +14,8 @@ bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
 bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason);
 
 /* More tasks were granted: `count` numbers, for which memory was reserved (record/untold.h), so
- * many of each group. gang__grant_report_next() tells the host, with this reason. Returns true. */
-bool gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
+ * many of each group. gang__grant_report_next() tells the host, with this reason. */
+void gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
                         const int64_t *by_group, int32_t reason);
 
 /* Tell the host of the next start, or of all tasks that were added to the next gang, that it has

@@ -32,7 +32,8 @@ static bool grow_at(gang_sched *s, struct gang__gang *g, const struct gang_place
         s->by_group[places[i].group]++;
     gang__wake_calendar(s); /* the calendar was not asked */
     g->untold.took = true;
-    return gang__grant_growth(s, g, s->numbers, (size_t)count, s->by_group, reason);
+    gang__grant_growth(s, g, s->numbers, (size_t)count, s->by_group, reason);
+    return true;
 }
 
 /* Allocate the gang at these places; one that shares nodes in time, in a row on their nodes. */
@@ -173,7 +174,7 @@ static struct gang__stop *expect(gang_sched *s, const struct gang__stop *stop)
     return stop->next_of_handover;
 }
 
-/* False: a release is deferred. */
+/* False: a release is deferred, so that others than the taker may get it. */
 static bool release_stops(gang_sched *s, const struct gang__handover *handover)
 {
     const struct gang__stop *ahead = handover->stops;
