@@ -4,7 +4,7 @@
 #define GANG__PLACE_REPORT_H
 
 #include "core/cluster.h"
-#include "place/request/compiled.h"
+#include "place/request/request.h"
 #include "place/state/records.h"
 #include <gangsched/place.h>
 
