@@ -85,7 +85,7 @@ struct gang_job_past {
     int64_t extended_ns; /**< by which it runs beyond its time limit, since its last start */
     /** times that start_within_ns passed since its last start: back_off_ns doubles with each */
     int64_t attempts;
-    int64_t not_before_ns; /**< in back-off until then; 0: it is not */
+    int64_t not_before_ns; /**< in back-off until this time; 0: it is not */
     int64_t ready_ns;      /**< since when it could have started; -1: it could not, or it runs */
     int64_t target;        /**< gang_job_set_target(); -1: `count` */
 };
@@ -194,7 +194,7 @@ struct gang_job_spec {
      *  doubles each time. 0: no bound. See also `announced`. */
     int64_t start_within_ns;
     int64_t back_off_ns;
-    /** A started task is lost if no heartbeat comes for so long (gang_host_ops.lost); 0: no
+    /** A started task is lost after this time without a heartbeat (gang_host_ops.lost); 0: no
      *  heartbeats. */
     int64_t heartbeat_ns;
     size_t after_size;                  /**< sizeof(struct gang_job_after) */
@@ -272,7 +272,7 @@ struct gang_job_spec {
      *  A job that can never run in any of them is refused (GANG_ENEVER). */
     const char *const *partitions;
     size_t partition_count; /**< at most GANG_MAX_JOB_PARTITIONS */
-    /** At most so many tasks of each gang run at a time, but never fewer than its minimum; 0: no
+    /** Maximum of tasks of each gang that run at a time, but never fewer than its minimum; 0: no
      *  bound. A task that ended makes way for the next one, until `count` tasks have ended: a
      *  search of 10 trials, 3 at a time, has count 10, min 1 and parallelism 3. (Kubernetes Job:
      *  `count` is completions, this is parallelism.) gang_job_set_target() bounds the tasks that

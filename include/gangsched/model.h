@@ -578,7 +578,7 @@ struct gang_request_spec {
     const struct gang_group_set_spec *group_sets;
     size_t group_set_count; /**< 0..4095 */
     /** tasks of any group that start together; 0: the sum of the minima of groups and group
-     *  sets, which then must not be 0. Exactly so many start. If groups are unlike and it is open
+     *  sets, which then must not be 0. Exactly this many start. If groups are unlike and it is open
      *  which give them, a scheduler takes tasks that limits and guarantees allow; of more than 32
      *  choices it tries 32, evenly spaced. */
     int64_t min;

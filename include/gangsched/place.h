@@ -496,7 +496,7 @@ struct gang_explanation {
     size_t refused_count;
     const struct gang_explanation_kind *kinds; /**< the kinds that the group requests */
     size_t kind_count;
-    /** sizeof(struct gang_explanation_kind) of the library: element i is so many bytes times i
+    /** sizeof(struct gang_explanation_kind) of the library: element i lies at i * this size
      *  from the first */
     size_t kind_size;
     /** narrowest level of which one domain is demanded, or the level of a subgroup, if subgroups

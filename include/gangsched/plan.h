@@ -137,7 +137,7 @@ struct gang_reservation_spec {
     int64_t deadline_ns; /**< all of it has ended by this time; 0: no deadline */
     int64_t start_ns;    /**< it begins exactly then; -1: anywhere in the window */
     int64_t duration_ns; /**< of stages without a duration */
-    /** > 0: recurs after so long, again and again; an instance ends before the next begins */
+    /** > 0: the period, with which it recurs; an instance ends before the next begins */
     int64_t period_ns;
     int64_t repetitions; /**< number of instances; 0: no end, or until until_ns */
     int64_t until_ns;    /**< no instance begins at or after this time; 0: no bound */
@@ -155,10 +155,10 @@ struct gang_reservation_spec {
     const char *const *users;
     size_t user_count;
     gang_job_id job;
-    /** > 0: cancelled if no member runs or waits for so long after its begin; of a recurring
+    /** > 0: cancelled if no member runs or waits for this time after its begin; of a recurring
      *  reservation this instance only. */
     int64_t purge_ns;
-    int64_t notice_ns; /**< > 0: op reservation announces it so long before its begin */
+    int64_t notice_ns; /**< > 0: op reservation announces it this time before its begin */
 };
 
 #define GANG_RESERVATION_SPEC_INIT                                                          \

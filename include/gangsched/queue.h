@@ -445,14 +445,15 @@ struct gang_queue_spec {
     int64_t grace_ns;
     /** A gang that has run for less is not preempted; -1: as the parent (top: 0). */
     int64_t min_runtime_ns;
-    /** A gang below its minimum for so long is preempted; -1: as the parent (top: 60 s). */
+    /** A gang that has been below its minimum for this time is preempted; -1: as the parent (top:
+     *  60 s). */
     int64_t stale_ns;
     /** Template for queues made on demand below this one. If a job names "parent.name" (or a
      *  rule leads there) and the queue does not exist, it is made from this specification. The
      *  template's name and parent are ignored, and it has no `child` of its own. NULL: none. */
     const struct gang_queue_spec *child;
     int64_t max_children; /**< maximum of queues made on demand; 0: 1000 */
-    /** a queue made on demand is removed after so long without a job; 0: never */
+    /** a queue made on demand is removed after this time without a job; 0: never */
     int64_t child_idle_ns;
     /** GANG_POLICY_* of requests that name none; 0: the parent's, else the cluster's. */
     int32_t policy;
@@ -467,7 +468,7 @@ struct gang_queue_spec {
     int32_t overrun; /**< GANG_OVERRUN_*; inherited */
     int32_t reserved1;
     int64_t extend_ns; /**< of GANG_OVERRUN_EXTEND; 0: as the parent, at the top 60 s */
-    /** Bounded bypass. A job that waits for capacity becomes *starved* when so many jobs behind
+    /** Bounded bypass. A job that waits for capacity becomes *starved* when this many jobs behind
      *  it in its leaf have started meanwhile, or when it has waited for max_wait_ns. (Of jobs
      *  that wait for the same reason only the first in order counts a bypass.) A starved job is
      *  first in its leaf and is not bypassed: no other job of the leaf starts or grows. A job of
@@ -489,7 +490,7 @@ struct gang_queue_spec {
     int32_t quantum_gpus;
     int32_t reserved2;
     /** Bounded bypass by default: a job becomes starved, as with max_wait_ns, when it has waited
-     *  for so long since it had its turn and found no capacity. Jobs that have not had their turn
+     *  for this time since it had its turn and found no capacity. Jobs that have not had their turn
      *  are not bypassed, so a long queue of like jobs keeps its order. A job with a planned start
      *  (`backfill`) is not delayed, and becomes starved only if it did not start then. Two things
      *  are milder than with max_wait_ns, because the bound is a default:

@@ -417,7 +417,7 @@ struct gang_sched_opts {
     int32_t reserved0; /**< 0 */
     /** The rules of preemption could take the same capacity from one queue for another again and
      *  again. So a gang that was preempted or moved for a job is not preempted or moved again for
-     *  the queue of that job, and does not preempt that job, for so long, or for the
+     *  the queue of that job, and does not preempt that job, for this time, or for the
      *  min_runtime_ns of the gang's queue, if that is longer. A job that is submitted, released or
      *  restarted after the gang was stopped may preempt it all the same. A change of queues or
      *  nodes ends all cooldowns. 0: 10 min; -1: off. */
@@ -789,7 +789,7 @@ GANG_API gang_result gang_job_set_time_limit(gang_sched *sched, gang_job_id id, 
  * The tasks of an announced job (gang_job_spec.announced), as they come. Commands like those above:
  * they take effect in the next run, those of one thread in their order, also if that run accepts
  * the job.
- *   add_tasks: `count` more tasks of a group have come; -count: so many that had come have gone
+ *   add_tasks: `count` more tasks of a group have come; -count: this many that had come have gone
  *   complete: no more will come. The job is complete with those that have come. If they do not
  *   suffice, it ends (GANG_END_UNSTARTED)
  * A command does nothing, and op log gets a line, if the job was not announced, or is complete

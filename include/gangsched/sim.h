@@ -180,7 +180,7 @@ struct gang_sim_opts {
     /** 1: jobs of traces are preemptible; -1: they are not; 0: the trace decides */
     int32_t preemptible;
     int32_t no_limits; /**< 1: no job is stopped at its time limit; plans still use it */
-    /** A job holds its resources for so long after its work is done (simulators with ticks see
+    /** A job holds its resources for this time after its work is done (simulators with ticks see
      *  an end one tick later). */
     int64_t linger_ns;
     int32_t place; /**< GANG_SIM_PLACE_* */
@@ -286,7 +286,7 @@ struct gang_sim_ops {
     /** Score all waiting and running jobs, before each run of the cycle (with pass_ns: at each
      *  multiple of it): score[i] of the i-th job, lowest first; NaN counts as last. */
     int32_t (*score)(const struct gang_sim_view *view, double *score, void *user);
-    /** How fast is a job with so many tasks, in thousandths of its full speed? Replaces
+    /** How fast is a job with `tasks` tasks, in thousandths of its full speed? Replaces
      *  elastic_milli. <= 0: no progress. */
     int64_t (*speed_milli)(size_t index, int64_t tasks, int64_t count, void *user);
     /** How many ns are added to the remaining work of a preempted job? Replaces restart_ns. */
@@ -644,12 +644,12 @@ GANG_API void gang_sim_drop(gang_sim *sim);
 /** Which jobs count; zero: all. */
 struct gang_sim_stats_opts {
     size_t size; /**< sizeof(struct gang_sim_stats_opts) */
-    /** Jobs submitted earlier than so long after the first submission do not count, nor does
+    /** Jobs submitted earlier than this time after the first submission do not count, nor does
      *  that time. */
     int64_t warm_up_ns;
     int64_t
-        cool_down_ns;  /**< Nor do jobs submitted later than so long before the last submission. */
-    int64_t tau_ns;    /**< of the bounded slowdown; 0: 10 s */
+        cool_down_ns; /**< Nor do jobs submitted later than this time before the last submission. */
+    int64_t tau_ns;   /**< of the bounded slowdown; 0: 10 s */
     const char *queue; /**< NULL: all */
     const char *user;  /**< NULL: all */
 };

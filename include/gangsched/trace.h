@@ -133,9 +133,9 @@ struct gang_trace_opts {
      *  a duplicate name remain errors. 0: an unusable row is an error, except rows that the
      *  format itself marks as not run (above). */
     int32_t lenient;
-    int64_t max_jobs; /**< only the first so many jobs; later ones are not read; 0: all */
+    int64_t max_jobs; /**< maximum of jobs; later ones are not read; 0: all */
     /** For formats with only a number of GPUs (Philly, its log, Helios, Tiresias): the number is
-     *  divided into tasks of so many GPUs (one task if there are fewer), and a group "rest" of
+     *  divided into tasks of this many GPUs (one task if there are fewer), and a group "rest" of
      *  one task with the remainder; 1..64; 0: 8. */
     int64_t gpus_per_task;
     int64_t batsim_flops; /**< of a resource, a second; 0: 1,000,000,000 */
