@@ -43,6 +43,8 @@ _WHERE = {
     "per_job": "sim.policy",
     "compare": "sweeps",
     "sweep": "sweeps",
+    "Tuning": "tuning",
+    "tune": "tuning",
     "ffi": "_native",
     "lib": "_native",
     "AlreadyExists": "errors",
@@ -104,6 +106,8 @@ if TYPE_CHECKING:
     from .sweeps import compare as compare
     from .sweeps import sweep as sweep
     from .trace import Trace as Trace
+    from .tuning import Tuning as Tuning
+    from .tuning import tune as tune
 
 __all__ = ["__version__", *_WHERE]
 
