@@ -63,6 +63,8 @@ class Result:
         ``gpus`` (devices), ``cpus`` (cores), ``mem_mib`` of all nodes.
     nodes : dict
         The names of the nodes, in the order of the cluster, each with its number of devices.
+    models : dict
+        The names of the nodes, each with the model of its first GPU; "": none.
     interrupted : bool
         True: Ctrl-C ended the simulation; the results are those until then.
     """
@@ -72,6 +74,7 @@ class Result:
         self.names: List[str] = []
         self.capacity: Dict[str, float] = {}
         self.nodes: Dict[str, int] = {}
+        self.models: Dict[str, str] = {}
         self._refused: Optional[Dict[int, str]] = None
         self.interrupted = False
         self._raw: Dict[str, Any] = {}
@@ -116,6 +119,7 @@ class Result:
         self._summary = simulation.summary()
         table = simulation.cluster.table()
         self.nodes = dict(zip(table["name"], table["gpus"]))
+        self.models = dict(zip(table["name"], table["gpu_model"]))
         self._node_of = {simulation.cluster.node_id(name): name for name in table["name"]}
         self.capacity = {key: float(sum(table[key])) for key in ("gpus", "cpus", "mem_mib")}
 
@@ -273,6 +277,27 @@ class Result:
         made.update(gpus=rows["gpu_milli"] / 1e3, nodes_up=rows["nodes_up"])
         return pandas.DataFrame(made)
 
+    def timeline_by(self, by: str = "queue", of: str = "gpus") -> "pandas.DataFrame":
+        """Amounts in use by group, from ``at_s`` (seconds) until the next row: a column a group.
+
+        Computed from the allocations, which must be recorded. O(rows * groups).
+
+        Parameters
+        ----------
+        by : {"queue", "user", "model"}
+            What a column stands for. ``model``: the GPU model of the nodes; "": they have none.
+        of : {"gpus", "cpus", "mem_mib", "tasks"}
+            Devices (shares as fractions), cores, MiB, or tasks.
+
+        Raises
+        ------
+        InvalidArgument
+            Unknown ``by`` or ``of``, or no allocations were recorded.
+        """
+        from .timelines import timeline_by
+
+        return timeline_by(self, by, of)
+
     # ---- explanations --------------------------------------------------------------------
 
     @property
@@ -359,18 +384,28 @@ class Result:
 
     # ---- pictures ------------------------------------------------------------------------
 
-    def plot(self, axes: Any = None, title: Optional[str] = None) -> Any:
+    def plot(
+        self, axes: Any = None, title: Optional[str] = None, *, by: Optional[str] = None
+    ) -> Any:
         """Amounts in use, and waiting and running jobs, over time.
 
-        Returns the two matplotlib axes.
+        Returns the two matplotlib axes; with ``by`` a list of axes, one a group.
 
         Parameters
         ----------
         title : str, optional
             Above the picture; None: a description; "": none.
+        by : {"queue", "user", "model"}, optional
+            Small pictures of the GPUs (of a cluster without GPUs: cores) in use by each group, the
+            eight largest and the sum of all others, with a common scale. A queue has lines at its
+            ``guaranteed`` amount (dashed) and its ``limit``, if the tree names them as numbers.
         """
         from ..viz.plots import plot
 
+        if by is not None:
+            from ..viz.groups import plot_by
+
+            return plot_by(self, by, axes, title)
         return plot(self, axes, title)
 
     def gantt(self, axes: Any = None, color: str = "queue", **options: Any) -> Any:
