@@ -43,6 +43,7 @@ _WHERE = {
     "per_job": "sim.policy",
     "compare": "sweeps",
     "sweep": "sweeps",
+    "presets": "published",
     "Tuning": "tuning",
     "tune": "tuning",
     "ffi": "_native",
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from .errors import Stale as Stale
     from .sim.forecast import Expected as Expected
     from .sim.forecast import Forecast as Forecast
+    from .published import presets as presets
     from .queues import Queues as Queues
     from .cluster.request import Request as Request
     from .sim.reservations import PlanItem as PlanItem
