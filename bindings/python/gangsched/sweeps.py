@@ -4,11 +4,13 @@
 import itertools
 import re
 import signal
+import traceback
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Union,
+    TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional,
+    Tuple, Union,
 )
 
 from .errors import InvalidArgument
@@ -202,6 +204,14 @@ def _label(policy: Any) -> str:
     return str(getattr(policy, "__name__", policy))
 
 
+class Failed(NamedTuple):
+    """The value of a call that raised an exception, with ``on_error="keep"``."""
+
+    kind: str  #: class of the exception, e.g. ``NeverFits``
+    text: str  #: its message
+    traceback: str  #: where it was raised, as Python prints it
+
+
 class Sweep:
     """The values of all calls, in the order of the grid.
 
@@ -210,7 +220,7 @@ class Sweep:
     params
         One dict for each call.
     values
-        The value of each call, in the same order.
+        The value of each call, in the same order; :class:`Failed` of one that failed.
     """
 
     def __init__(self, params: List[Dict[str, Any]], values: List[Any]) -> None:
@@ -228,17 +238,25 @@ class Sweep:
         """One row a call: its parameters and its value.
 
         A :class:`Result` adds its summary, a dict its members, any other value the column
-        ``value``.
+        ``value``. A call that failed has the column ``error``, and no other numbers.
         """
         import pandas
 
         return pandas.DataFrame([{**params, **_row(value)} for params, value in self])
 
+    @property
+    def failed(self) -> List[Tuple[Dict[str, Any], Failed]]:
+        """The parameters of the calls that failed, each with its error."""
+        return [(params, value) for params, value in self if isinstance(value, Failed)]
+
     def __repr__(self) -> str:
-        return "<Sweep: %d calls>" % len(self)
+        failed = len(self.failed)
+        return "<Sweep: %d calls%s>" % (len(self), ", %d failed" % failed if failed else "")
 
 
 def _row(value: Any) -> Dict[str, Any]:
+    if isinstance(value, Failed):
+        return {"error": "%s: %s" % (value.kind, value.text)}
     if isinstance(value, Result):
         return flat(value.summary())
     if isinstance(value, Mapping):
@@ -265,6 +283,7 @@ def sweep(
     *,
     executor: Executor = None,
     progress: bool = False,
+    on_error: str = "raise",
 ) -> Sweep:
     """Call ``fn(**params)`` for each combination of parameters.
 
@@ -287,27 +306,36 @@ def sweep(
         open.
     progress
         True: show a bar (tqdm).
+    on_error : {"raise", "keep"}
+        ``keep``: a call that raises an exception has the value :class:`Failed`, and the others go
+        on. A process that dies is no exception of a call.
 
     Raises
     ------
     Exception
-        An exception of a call, with its own traceback. Calls that have not begun are cancelled.
+        An exception of a call, with its own traceback; ``params`` of the exception are the
+        parameters of that call. Calls that have not begun are cancelled.
     KeyboardInterrupt
         Ctrl-C. Its ``partial_result`` is a Sweep of the calls that were complete.
     """
     params = grid_of(grid)
+    if on_error not in ("raise", "keep"):
+        raise InvalidArgument("on_error is raise or keep", path="on_error")
+    if on_error == "keep":
+        fn = _Keeping(fn)
     found: Dict[int, Any] = {}
     try:
         with _bar(len(params), progress) as step:
             if executor is None:
                 for i, one in enumerate(params):
-                    found[i] = fn(**one)
+                    with _naming(one):
+                        found[i] = fn(**one)
                     step()
             elif isinstance(executor, int) and not isinstance(executor, bool):
                 _in_processes(fn, params, executor, found, step)
             elif hasattr(executor, "submit"):
                 futures = [_submit(executor, fn, one) for one in params]
-                _gather(executor, futures, found, step)
+                _gather(executor, futures, params, found, step)
             else:
                 raise InvalidArgument(
                     "executor is None, a number of processes, or what has submit()"
@@ -318,6 +346,31 @@ def sweep(
         stop.partial_result = complete  # type: ignore[attr-defined]
         raise
     return Sweep(params, [found[i] for i in range(len(params))])
+
+
+class _Keeping:
+    """A function that returns its exceptions. An exception itself may not survive pickling."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self._fn = fn
+
+    def __call__(self, /, **params: Any) -> Any:
+        try:
+            return self._fn(**params)
+        except Exception as error:
+            said = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+            return Failed(type(error).__name__, str(error), said)
+
+
+@contextmanager
+def _naming(params: Mapping[str, Any]) -> Iterator[None]:
+    """Note the parameters of a call in its exception."""
+    try:
+        yield
+    except Exception as error:
+        with suppress(AttributeError):  # an exception with slots
+            error.params = dict(params)  # type: ignore[attr-defined]
+        raise
 
 
 def _submit(executor: Any, fn: Callable[..., Any], params: Mapping[str, Any]) -> Any:
@@ -344,13 +397,18 @@ def _cancel(executor: Any, futures: List[Any]) -> None:
 
 
 def _gather(
-    executor: Any, futures: List[Any], found: Dict[int, Any], step: Callable[[], None]
+    executor: Any,
+    futures: List[Any],
+    params: List[Dict[str, Any]],
+    found: Dict[int, Any],
+    step: Callable[[], None],
 ) -> None:
     """Put the values of calls into ``found``."""
     futures.reverse()
     try:
         while futures:
-            found[len(found)] = futures[-1].result()
+            with _naming(params[len(found)]):
+                found[len(found)] = futures[-1].result()
             # As long as a future exists, Dask keeps its result in the worker, and computes the
             # result again if the worker dies. This process has the result: drop the future.
             futures.pop()
@@ -408,7 +466,8 @@ def _take(
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=lambda one: running[one]):
                 i = running.pop(future)
-                found[i] = future.result()
+                with _naming(params[i]):
+                    found[i] = future.result()
                 step()
     except BaseException:
         _cancel(pool, list(running))

@@ -346,6 +346,23 @@ def test_a_sweep_repeats_the_work_of_a_dead_process(tmp_path):
     assert found.values == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("executor", [None, 2])
+def test_a_sweep_keeps_errors_or_names_the_parameters_that_failed(executor):
+    kept = gs.sweep(fail_at, {"x": range(6)}, executor=executor, on_error="keep")
+    assert [value for value in kept.values if not isinstance(value, tuple)] == [0, 1, 2, 4, 5]
+    ((params, failed),) = kept.failed
+    assert params == {"x": 3} and failed.kind == "KeyError" and failed.text == "'three'"
+    assert "in fail_at" in failed.traceback and repr(kept) == "<Sweep: 6 calls, 1 failed>"
+    table = kept.table
+    assert table.error.tolist()[3] == "KeyError: 'three'" and table.error.notna().sum() == 1
+    assert table.value.isna().tolist() == [False, False, False, True, False, False]
+    with pytest.raises(KeyError) as error:
+        gs.sweep(fail_at, {"x": range(6)}, executor=executor)
+    assert error.value.params == {"x": 3}
+    with pytest.raises(gs.InvalidArgument, match="raise or keep"):
+        gs.sweep(fail_at, {"x": [1]}, executor=executor, on_error="ignore")
+
+
 def test_a_sweep_refuses_unknown_executors():
     for executor in ("cluster", 0, True):
         with pytest.raises(gs.InvalidArgument):
