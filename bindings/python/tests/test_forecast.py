@@ -157,6 +157,26 @@ def test_what_if_there_were_more_machines_or_less(simulation):
     assert found.loc[5, "another"] == 300 and found.loc[2, "another"] == 310
 
 
+def test_what_if_gives_intervals(simulation):
+    def run_time(job, sample, draw):
+        return 50 + 100 * (sample % 5)
+
+    found = simulation.what_if(
+        {"as it is": None, "j2 is gone": lambda ahead: ahead.cancel("j2")},
+        intervals=True, samples=50, run_time=run_time, low=0.2, high=0.8,
+    )
+    assert list(found.columns) == [
+        "name", "as it is", "as it is low", "as it is high",
+        "j2 is gone", "j2 is gone low", "j2 is gone high",
+    ]
+    with simulation.forecast(samples=50, run_time=run_time, low=0.2, high=0.8) as ahead:
+        for row in ahead.run():
+            assert row.low_s <= row.start_s <= row.high_s
+            shown = [found.loc[row.job, "as it is" + end] for end in (" low", "", " high")]
+            assert shown == [row.low_s, row.start_s, row.high_s]
+    assert (found["as it is low"] < found["as it is high"]).any()
+
+
 def test_what_if_a_limit_were_raised(cluster):
     jobs = trace((0, 100, 100, 1), (1, 100, 100, 1), (2, 100, 100, 1))
     tree = {"q": {"limit": {"gpu": 8}}}

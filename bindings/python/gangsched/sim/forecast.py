@@ -35,7 +35,7 @@ class Expected(NamedTuple):
     #: (it ends without a start)
     what: str
     start_s: Optional[float]  #: seconds: the median of the samples; None: no start
-    #: seconds: in the fraction ``low`` of the samples it starts until then; None: in fewer
+    #: seconds: in the fraction ``low`` of the samples it starts by then; None: in fewer
     low_s: Optional[float]
     high_s: Optional[float]  #: seconds: the same for ``high``
     wait_s: Optional[float]  #: seconds from its submission to ``start_s``
@@ -387,10 +387,14 @@ def what_if(
     simulation: "Simulation",
     cases: Mapping[str, Optional[Callable[[Forecast], Any]]],
     options: Mapping[str, Any],
+    intervals: bool = False,
 ) -> "pandas.DataFrame":
     """See :meth:`Simulation.what_if`."""
     import pandas
 
+    shown = {"": "start_s"}
+    if intervals:
+        shown.update({" low": "low_s", " high": "high_s"})
     columns: Dict[str, Any] = {}
     names: Dict[int, str] = {}
     for label, change in cases.items():
@@ -399,9 +403,11 @@ def what_if(
                 change(ahead)
             table = ahead.run()
         names.update({row.job: row.name for row in table})
-        columns[label] = {
-            row.job: float("nan") if row.start_s is None else row.start_s for row in table
-        }
+        for suffix, member in shown.items():
+            times = {row.job: getattr(row, member) for row in table}
+            columns[label + suffix] = {
+                job: float("nan") if time is None else time for job, time in times.items()
+            }
     index = pandas.Index(sorted(names), name="job")
     made = {
         label: pandas.Series(column, index=index, dtype=float) for label, column in columns.items()

@@ -350,11 +350,15 @@ class Simulation(RunningSimulation):
         return Forecast(self, **options)
 
     def what_if(
-        self, cases: "Mapping[str, Optional[Callable[[Forecast], Any]]]", **options: Any
+        self,
+        cases: "Mapping[str, Optional[Callable[[Forecast], Any]]]",
+        *,
+        intervals: bool = False,
+        **options: Any,
     ) -> "pandas.DataFrame":
         """Expected starts (seconds) under several changes: a row a job, a column a case.
 
-        Not a number: no start.
+        Not a number: no start. With several ``samples`` it is the median.
 
         ::
 
@@ -368,12 +372,15 @@ class Simulation(RunningSimulation):
         ----------
         cases : mapping
             By label a function that changes the :class:`Forecast`; None: no change.
+        intervals : bool
+            True: two more columns a case, ``LABEL low`` and ``LABEL high``: the job starts by then
+            in the fractions ``low`` and ``high`` of the samples (not a number: in fewer).
         options
             As for :meth:`forecast`.
         """
         from .forecast import what_if
 
-        return what_if(self, cases, options)
+        return what_if(self, cases, options, intervals)
 
     def result(self) -> "Result":
         """The results until now, which do not change any more.
