@@ -44,6 +44,7 @@ _WHERE = {
     "compare": "sweeps",
     "sweep": "sweeps",
     "presets": "published",
+    "resample": "synthetic",
     "Tuning": "tuning",
     "tune": "tuning",
     "ffi": "_native",
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     from .sim.simulation import Simulation as Simulation
     from .sim.simulation import simulate as simulate
     from .sweeps import compare as compare
+    from .synthetic import resample as resample
     from .sweeps import sweep as sweep
     from .trace import Trace as Trace
     from .tuning import Tuning as Tuning
