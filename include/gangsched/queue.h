@@ -28,9 +28,9 @@
  * victims stop. Guarantees, fair shares, user limits and the order of queues go by that. A queue
  * *holds* what it uses, and what its tasks hold that were asked to stop, until they have stopped.
  * Limits go by that, in the queue and in each queue above it: no start or growth lets a queue hold
- * more than its limit. What is handed over counts for the taker, and not for the queues of its
- * victims, as soon as they are asked to stop; what they hold beyond it counts for their queues. A
- * queue above both counts the larger of the two, once. A gang that keeps to its limits when all
+ * more than its limit. What is handed over counts for the taker as soon as its victims are asked to
+ * stop, and for the queues of its victims until they have stopped. A queue above both counts the
+ * larger of the two, once. A gang that keeps to its limits when all
  * that stops has stopped waits for that; no gang is preempted for it. max_running counts a job
  * until it has stopped.
  *

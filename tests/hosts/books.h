@@ -4,8 +4,7 @@
  * stopped. After each event the scheduler runs, and books_run() compares.
  *   - No device and no core has two tasks. A task has one number, of its group, and no other task
  *     of its job has it; the number of a task that ended well does not come again.
- *   - No queue, at any height, holds more than its limit; what is handed over counts for its taker
- *     (queue.h).
+ *   - No queue, at any height, holds more than its limit, nor counts more (gang_queue_info.held).
  *   - What the library lists runs, and what runs without being asked to stop is listed.
  * Uses the public headers alone. */
 #ifndef GANG_TESTS_HOSTS_BOOKS_H
@@ -28,14 +27,13 @@ enum { OBEYS, REFUSES, IS_BUSY, NEVER_CONFIRMS, MANNERS };
 
 /* A task that holds its places, or (kept) that is suspended. */
 struct books_task {
-    gang_job_id job, taker; /* it stops for `taker`; GANG_ID_NONE: for none */
+    gang_job_id job;
     gang_alloc_id alloc;
     int32_t gang;
     int64_t run;     /* that started it */
     int64_t gone_ns; /* killed: its places are given away then; 0: not killed */
     bool asked;      /* to stop */
     bool dying;      /* it stops some time, and the host reports it */
-    bool moves;      /* asked to, alone, while its gang runs on */
     struct gang_task at;
 };
 
@@ -45,7 +43,6 @@ struct books_job {
     int32_t groups, loss;
     int64_t count[BOOKS_GROUPS]; /* of its groups */
     int64_t tasks;               /* all of them */
-    int64_t gpus;                /* milli-GPUs of all of them */
     int64_t started, ended;      /* tasks, in its life */
     uint64_t over;               /* numbers of tasks that ended well, since its last start */
     int what;                    /* the host's own */
@@ -123,25 +120,25 @@ static inline int64_t books_gpus(const struct books_task *t)
 
 /* ---- what must hold ---- */
 
-/* Milli-GPUs that tasks of the queue and below hold. What is handed over to a taker elsewhere
- * does not count, as far as the taker can use it, nor if the taker has ended meanwhile, nor a
- * task that moves alone (there limits are exceeded: README.md). */
+/* Milli-GPUs that tasks of the queue and below hold. */
 static inline int64_t books_held(int q)
 {
-    int64_t sum = 0, given[BOOKS_JOBS] = {0};
+    int64_t sum = 0;
     for (size_t i = 0; i < books.tasks; i++) {
-        const struct books_task *t = &books.task[i];
-        const struct books_job *of = books_job_of(t->job);
-        const struct books_job *taker = t->taker ? books_job_of(t->taker) : NULL;
-        if (!of || !books_is_below(of->queue, q) || (t->taker && !taker) || t->moves)
-            continue;
-        if (taker && !books_is_below(taker->queue, q) && given[taker - books.job] < taker->gpus) {
-            given[taker - books.job] += books_gpus(t);
-            continue;
-        }
-        sum += books_gpus(t);
+        const struct books_job *of = books_job_of(books.task[i].job);
+        sum += of && books_is_below(of->queue, q) ? books_gpus(&books.task[i]) : 0;
     }
     return sum;
+}
+
+/* What the queue holds, as the library counts it; what is promised counts, too. */
+static inline int64_t books_counted(int q)
+{
+    struct gang_queue_info info = GANG_QUEUE_INFO_INIT;
+    gang_queue_id id;
+    test_must(gang_queue_find(books.s, books.queue[q].name, &id));
+    test_must(gang_queue_get(books.s, id, &info));
+    return info.held[GANG_KIND_GPU];
 }
 
 static inline void books_check_limits(void)
@@ -149,9 +146,23 @@ static inline void books_check_limits(void)
     for (int q = 0; q < books.queues; q++) {
         if (books.queue[q].limit_count == 0)
             continue;
-        int64_t held = books_held(q);
-        BOOKS_CHECK(held <= books.limit[q].amount, "queue %s holds %" PRId64 " of %" PRId64,
-                    books.queue[q].name, held, books.limit[q].amount);
+        int64_t held = books_held(q), limit = books.limit[q].amount;
+        BOOKS_CHECK(held <= limit, "queue %s holds %" PRId64 " of %" PRId64, books.queue[q].name,
+                    held, limit);
+    }
+}
+
+/* Between runs: while a run asks the victims of a gang to stop, one after the other, it counts the
+ * gang already. */
+static inline void books_check_counts(void)
+{
+    for (int q = 0; q < books.queues; q++) {
+        if (books.queue[q].limit_count == 0)
+            continue;
+        int64_t counted = books_counted(q), held = books_held(q), limit = books.limit[q].amount;
+        BOOKS_CHECK(held <= counted && counted <= limit,
+                    "queue %s holds %" PRId64 ", counts %" PRId64 " of %" PRId64,
+                    books.queue[q].name, held, counted, limit);
     }
 }
 
@@ -237,6 +248,7 @@ static inline void books_check(void)
         }
     }
     books_check_limits();
+    books_check_counts();
 }
 
 /* ---- callbacks ---- */
@@ -382,10 +394,7 @@ static inline int32_t books_ask(const struct gang_event *e, bool may_refuse)
             continue;
         books.undone += t->run == books.runs && books_is_for_others(e->reason);
         t->asked = true;
-        t->moves = t->moves || (e->reason == GANG_REASON_MOVE && e->task_count > 0);
         t->dying = t->dying || (!busy && books.manner != NEVER_CONFIRMS);
-        if (t->taker == GANG_ID_NONE && e->reason != GANG_REASON_MOVE)
-            t->taker = e->preemptor;
     }
     if (gone)
         books_remove(e);
@@ -585,8 +594,6 @@ static inline struct books_job *books_submit(struct gang_job_spec *spec, int que
     j->groups = (int32_t)spec->request.group_count;
     for (int g = 0; g < j->groups; g++)
         j->tasks += j->count[g] = spec->request.groups[g].count;
-    for (int g = 0; g < j->groups; g++)
-        j->gpus += j->count[g] * spec->request.groups[g].gpu_milli;
     test_assert(j->tasks <= 64);
     books.jobs++;
     return j;

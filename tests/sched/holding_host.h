@@ -15,9 +15,8 @@ struct holding_task {
     gang_job_id job;
     gang_alloc_id alloc;
     int64_t number;
-    int queue;         /* of its job */
-    gang_job_id taker; /* it stops for this one; GANG_ID_NONE: for none */
-    bool dying;        /* asked to stop: it stops at some time */
+    int queue;  /* of its job */
+    bool dying; /* asked to stop: it stops at some time */
 };
 
 struct holding {
@@ -29,8 +28,7 @@ struct holding {
     struct holding_task task[HOLDING_TASKS];
     size_t tasks;
     int64_t busy, refused, stops;
-    gang_job_id of_queue[4096]; /* by number of the job: its queue + 1, */
-    int64_t tasks_of[4096];     /* and how many tasks it asked for */
+    gang_job_id of_queue[4096]; /* by number of the job: its queue + 1 */
 };
 
 static struct holding holding;
@@ -47,32 +45,12 @@ static inline bool holding_is_below(int q, int top)
     return q >= 0;
 }
 
-/* Tasks of the queue and below that stop for a taker elsewhere, before this one. */
-static inline int64_t holding_handed_over(int q, gang_job_id taker, size_t before)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < before; i++)
-        n += holding.task[i].taker == taker && holding_is_below(holding.task[i].queue, q);
-    return n;
-}
-
-/* Does the task count for the queue? What is handed over to a taker elsewhere does not, as far as
- * the taker can use it. */
-static inline bool holding_counts(size_t i, int q)
-{
-    const struct holding_task *t = &holding.task[i];
-    if (!holding_is_below(t->queue, q))
-        return false;
-    return t->taker == GANG_ID_NONE || holding_is_below(holding_queue_of(t->taker), q) ||
-           holding_handed_over(q, t->taker, i) >= holding.tasks_of[t->taker % 4096];
-}
-
 /* Milli-GPUs that tasks of the queue and below hold. */
 static inline int64_t holding_sum(int q)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < holding.tasks; i++)
-        sum += holding_counts(i, q) ? 1000 : 0;
+        sum += holding_is_below(holding.task[i].queue, q) ? 1000 : 0;
     return sum;
 }
 
@@ -137,19 +115,10 @@ static inline void holding_dies(const struct gang_event *e)
             holding.task[i].dying = true;
 }
 
-/* What the tasks hold is handed over, also while the host is busy. What moves is not. */
-static inline void holding_note_taker(const struct gang_event *e)
-{
-    for (size_t i = 0; i < holding.tasks && e->reason != GANG_REASON_MOVE; i++)
-        if (holding_concerns(&holding.task[i], e) && holding.task[i].taker == GANG_ID_NONE)
-            holding.task[i].taker = e->preemptor;
-}
-
 static inline int32_t holding_stop(const struct gang_event *e, void *user)
 {
     (void)user;
     holding.stops++;
-    holding_note_taker(e);
     if (one_in(3)) {
         holding.busy++;
         return GANG_EBUSY;
@@ -253,7 +222,6 @@ static inline void holding_submit(void)
     if (gang_job_submit(holding.h.s, job, &id, &error) != GANG_OK)
         return;
     holding.of_queue[id % 4096] = (gang_job_id)q + 1;
-    holding.tasks_of[id % 4096] = count;
 }
 
 /* A task that is to stop has done so: the host reports it. */

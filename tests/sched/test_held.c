@@ -117,8 +117,8 @@ START_TEST(a_handover_is_not_blocked_by_the_places_of_its_victims)
     ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
     ck_assert_int_eq(held("top"), 8);
     ck_assert_int_eq(used("top"), 8);
-    ck_assert_int_eq(held("x"), _i ? 4 : 8); /* what is handed over counts for the taker */
-    ck_assert_int_eq(held("y"), _i ? 4 : 0);
+    ck_assert_int_eq(held("x"), 8);
+    ck_assert_int_eq(held("y"), _i ? 4 : 0); /* what is handed over counts for the taker, too */
     host_report_all(&h, low, 0, GANG_TASK_STOPPED);
     host_run(&h, 1);
     test_assert(runs(high) && runs(other));
@@ -176,6 +176,72 @@ START_TEST(a_taker_that_gives_up_leaves_its_victims_counted)
     host_report_all(&h, low, 0, GANG_TASK_STOPPED);
     host_run(&h, 1);
     test_assert(runs(third));
+}
+END_TEST
+
+/* A gang of the victim's queue waits too, so that nothing is above the limit if the taker ends. */
+START_TEST(a_victim_counts_for_its_queue_until_it_has_stopped)
+{
+    struct gang_queue_spec q[4] = {bounded("top", NULL), bounded("x", "top"), bounded("y", "top"),
+                                   bounded("rest", NULL)};
+    struct gang_quota twelve = {"gpu", 12000, NULL, 0, 0};
+    q[0].guaranteed = q[2].guaranteed = &four;
+    q[1].limit = &four;
+    q[1].limit_count = 1;
+    q[3].guaranteed = &twelve;
+    host_queues(&h, q, 4);
+    gang_job_id low = host_gang(&h, "x", 4, 0), rest = host_gang(&h, "rest", 12, 0);
+    host_run(&h, 1);
+    test_assert(runs(low) && runs(rest));
+    gang_job_id taker = host_gang(&h, "y", 4, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
+    ck_assert_int_eq(held("x"), 4);
+    ck_assert_int_eq(held("y"), 4);
+    ck_assert_int_eq(held("top"), 4);
+    MUST(gang_report_end(h.s, rest, 1));
+    gang_job_id next = host_gang(&h, "x", 4, 5);
+    host_run(&h, 1);
+    test_assert(!runs(next));
+    leaf_explain(&h, next, GANG_WAIT_LIMIT);
+    MUST(gang_job_cancel(h.s, taker));
+    host_run(&h, 1);
+    test_assert(!runs(next));
+    ck_assert_int_eq(held("x"), 4);
+    host_report_all(&h, low, 0, GANG_TASK_STOPPED);
+    host_run(&h, 1);
+    test_assert(runs(next));
+    ck_assert_int_eq(held("x"), 4);
+}
+END_TEST
+
+/* One victim is of the taker's queue and one beside it: each queue counts the larger of the promise
+ * and of what victims hold below it, whichever is asked first. */
+START_TEST(each_queue_above_the_taker_counts_its_own_victims)
+{
+    struct gang_queue_spec q[4] = {bounded("top", NULL), bounded("x", "top"), bounded("y", "top"),
+                                   bounded("rest", NULL)};
+    q[0].limit = q[0].guaranteed = q[2].guaranteed = &eight;
+    q[0].limit_count = 1;
+    host_queues(&h, q, 4);
+    gang_job_id of_x = host_gang(&h, "x", 4, 0), of_y = host_gang(&h, "y", 4, 0);
+    host_run(&h, 1);
+    gang_job_id taker = host_gang(&h, "y", 8, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, of_x), GANG_JOB_STOPPING);
+    ck_assert_int_eq(host_job_state(&h, of_y), GANG_JOB_STOPPING);
+    ck_assert_int_eq(held("x"), 4);
+    ck_assert_int_eq(held("y"), 8);
+    ck_assert_int_eq(held("top"), 8);
+    host_report_all(&h, of_x, 0, GANG_TASK_STOPPED);
+    host_run(&h, 1);
+    ck_assert_int_eq(held("x"), 0);
+    ck_assert_int_eq(held("y"), 8);
+    MUST(gang_job_cancel(h.s, taker));
+    host_run(&h, 1);
+    test_assert(runs(of_x)); /* again, where its place was kept */
+    ck_assert_int_eq(held("y"), 4);
+    ck_assert_int_eq(held("top"), 8);
 }
 END_TEST
 
@@ -328,6 +394,8 @@ int main(void)
     tcase_add_test(t, two_handovers_below_one_limit_go_side_by_side);
     tcase_add_test(t, a_larger_victim_counts_as_a_whole);
     tcase_add_test(t, a_taker_that_gives_up_leaves_its_victims_counted);
+    tcase_add_test(t, a_victim_counts_for_its_queue_until_it_has_stopped);
+    tcase_add_test(t, each_queue_above_the_taker_counts_its_own_victims);
     tcase_add_test(t, single_tasks_count_until_they_have_stopped);
     tcase_add_test(t, new_queues_and_copies_count_the_same);
     tcase_add_test(t, a_restored_job_counts_until_it_has_stopped);

@@ -97,6 +97,7 @@ static bool copy_handover(struct pairs *p, const struct gang__handover *from,
     *handover = *from;
     handover->next = NULL;
     handover->stops = NULL;
+    handover->below = NULL; /* made when the jobs of the copy enter its queues */
     handover->hold_cap = from->hold_count + 1;
     handover->taker = gang_as(s, from->taker);
     handover->places =

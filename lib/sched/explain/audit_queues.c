@@ -42,6 +42,24 @@ static int64_t held_by_stop(const struct gang__gang *g, const struct gang__stop 
     return sum;
 }
 
+/* Of each handover to a taker below the queue: what its victims hold below the queue counts only as
+ * far as it exceeds the promise. */
+static void subtract_covered(const struct gang__audit *a, const struct gang__queue_state *q,
+                             int64_t sum[GANG__DIMS])
+{
+    for (const struct gang__handover *h = a->s->stop.handovers; h; h = h->next) {
+        if (!h->below || !gang__queue_is_below(h->taker->job->leaf, q))
+            continue;
+        for (uint32_t d = 0; d < a->s->dims; d++) {
+            int64_t held = 0;
+            for (const struct gang__stop *stop = h->stops; stop; stop = stop->next_of_handover)
+                if (stop->holds && gang__queue_is_below(stop->gang->job->leaf, q))
+                    held += held_by_stop(stop->gang, stop, d);
+            sum[d] -= gang__min(held, h->promise[d]);
+        }
+    }
+}
+
 /* What tasks that stop hold below the queue, but for what promises to takers cover. */
 static gang_result check_stopping(struct gang__audit *a, const struct gang__queue_state *q)
 {
@@ -53,8 +71,10 @@ static gang_result check_stopping(struct gang__audit *a, const struct gang__queu
         for (uint32_t i = 0; i < job->gang_count && gang__queue_is_below(job->leaf, q); i++)
             for (const struct gang__stop *stop = job->gang[i].stop.first; stop; stop = stop->next)
                 for (uint32_t d = 0; d < a->s->dims && stop->holds; d++)
-                    sum[d] += held_by_stop(&job->gang[i], stop, d) - stop->covered[d];
+                    sum[d] += held_by_stop(&job->gang[i], stop, d);
     }
+    if (q != &a->s->root && a->some_stop)
+        subtract_covered(a, q, sum);
     for (uint32_t d = 0; d < a->s->dims; d++)
         if (q->stopping[d] != sum[d])
             return GANG__AUDIT_BAD(a, gang__audit_name_of(q),

@@ -144,8 +144,8 @@ struct gang__queue_state {
     /* Amounts, dims each, in one block. */
     int64_t *guarantee, *limit, *share, *used, *fixed, *demand;
     int64_t *withheld; /* lacking, too, but not in `demand`: it could not run (usage/demand.c) */
-    /* Held by tasks that were asked to stop, unless a taker's promise in `used` covers it: limits
-     * count used + stopping (usage/held.c). The root has none. */
+    /* Held by tasks that were asked to stop; above their taker only beyond its promise, which is in
+     * `used`. Limits count used + stopping (usage/held.c). The root has none. */
     int64_t *stopping;
     int64_t *block;
     struct gang__decay *past_use; /* dims; NULL: past use does not count */

@@ -38,8 +38,7 @@ struct gang__stop {
     bool counted;  /* in gang->stop.unreleased */
     bool fenced;   /* no op asks for it: the tasks are lost, and may still run; until next_ns */
     int64_t *held; /* fenced: how many of them each group of the gang has; else NULL */
-    bool holds;    /* in `stopping` of its queues (usage/held.c), but for what the promise to the */
-    int64_t covered[GANG__DIMS]; /* taker covers */
+    bool holds;    /* in `stopping` of its queues (usage/held.c) */
     bool restored; /* a host restored it, and `because` may have to get a handover of it */
 };
 
@@ -55,10 +54,11 @@ struct gang__handover {
     gang_alloc_id *holds; /* placeholders on free capacity of its places */
     size_t hold_count, hold_cap;
     int32_t reason;
-    bool covers;               /* the promise covers what victims hold (usage/held.c), */
-    int64_t cover[GANG__DIMS]; /* and so much more of it */
-    bool charged;              /* its queues count what it is about to get, */
-    bool counted_promised;     /* and its job as one that is about to run */
+    bool charged;                /* its queues count what it is about to get, */
+    bool counted_promised;       /* and its job as one that is about to run */
+    int64_t promise[GANG__DIMS]; /* so much (usage/held.c). Of each queue above the taker, what */
+    int64_t *below;              /* victims hold below it: [depth of the queue][dimension]; NULL: */
+    uint32_t dims;               /* the promise covers nothing */
 };
 
 #endif

@@ -144,9 +144,9 @@ void gang__handover_count_usage(gang_sched *s, struct gang__handover *handover, 
         return;
     gang__usage_charge_handover(s, handover, sign);
     if (sign > 0)
-        gang__cover_begin(handover);
+        gang__cover_begin(s, handover);
     else
-        gang__cover_end(handover);
+        gang__cover_end(s, handover);
     handover->charged = sign > 0;
     gang__handover_promise_job(handover, sign > 0 && !handover->taker->job->counted_running);
     if (handover->taker->job->leaf_user)
@@ -211,6 +211,7 @@ void gang__handover_free(gang_sched *s, struct gang__handover *handover)
     gang__handover_release_holds(s, handover);
     gang__release(&s->mem, handover->holds);
     gang__release(&s->mem, handover->places);
+    gang__release(&s->mem, handover->below);
     gang__release(&s->mem, handover);
 }
 

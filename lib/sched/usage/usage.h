@@ -86,8 +86,8 @@ bool gang__gang_is_fixed(const struct gang__gang *g, bool grows);
 
 /* `used` of the taker's queues counts its places from now on, before any victim is asked to stop;
  * or no more. */
-void gang__cover_begin(struct gang__handover *handover);
-void gang__cover_end(struct gang__handover *handover);
+void gang__cover_begin(gang_sched *s, struct gang__handover *handover);
+void gang__cover_end(gang_sched *s, struct gang__handover *handover);
 
 /* Notes in which partition the gang of the stop runs: before it leaves usage. */
 void gang__stopping_note_class(struct gang__stop *stop);
