@@ -552,6 +552,45 @@ START_TEST(preemption_frees_capacity_beside_a_reservation)
 }
 END_TEST
 
+/* The victim stops so late that the taker would run into the reservation: it waits, and starts when
+ * that has ended. _i: in time. */
+START_TEST(a_taker_whose_victim_stops_late_does_not_run_into_a_reservation)
+{
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    struct gang_host_ops ops = host_table();
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    opts.kill_wait_ns = -1; /* until the host reports */
+    host_open_with(&h, 1, 4, &opts, &ops);
+    q.name = "q";
+    q.within = GANG_PREEMPT_LOWER;
+    q.grace_ns = 10 * SECOND;
+    host_queues(&h, &q, 1);
+    h.lingers = true;
+    host_run(&h, 0);
+    gang_job_id victim = put(4, 40, NULL);
+    gang_reservation_id id = reserve(host_whole("r", 1, 60, 20));
+    struct gang_job_spec *spec = spec_of(4, 30, NULL);
+    spec->priority = 5;
+    gang_job_id taker = host_submit(&h, spec); /* it has stopped at 10 + 30 + 10 s at the latest */
+    run_until(12);
+    ck_assert_int_eq(host_job_state(&h, victim), GANG_JOB_STOPPING);
+    test_assert(!runs(taker));
+    run_until(_i ? 18 : 25);
+    host_report_all(&h, victim, 0, GANG_TASK_STOPPED);
+    host_run(&h, 0);
+    ck_assert_int_eq(runs(taker), _i);
+    ck_assert_int_eq(host_gpus_free(&h), _i ? 0 : 4);
+    if (_i)
+        host_end_job(&h, taker);
+    run_until(61);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_BEGIN), 1);
+    ck_assert_uint_eq(last_reported(id, GANG_RESERVATION_BEGIN)->jobs, 0);
+    run_until(81);
+    test_assert(_i || runs(taker));
+    host_close(&h);
+}
+END_TEST
+
 /* ---- changing, cancelling -------------------------------------------------------------------- */
 
 START_TEST(a_cancelled_reservation_frees_its_capacity_at_once)
@@ -1255,6 +1294,7 @@ int main(void)
     tcase_add_test(t, running_jobs_block_a_reservation_unless_it_ignores_jobs);
     tcase_add_test(t, other_reservations_block_unless_overlap_is_allowed);
     tcase_add_test(t, preemption_frees_capacity_beside_a_reservation);
+    tcase_add_loop_test(t, a_taker_whose_victim_stops_late_does_not_run_into_a_reservation, 0, 2);
     tcase_add_test(t, a_cancelled_reservation_frees_its_capacity_at_once);
     tcase_add_test(t, a_change_that_does_not_fit_changes_nothing);
     tcase_add_test(t, an_active_reservation_may_shrink);

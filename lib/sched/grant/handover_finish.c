@@ -18,6 +18,14 @@
 #include "sched/wake/wake.h"
 #include "sched/where/where.h"
 
+/* Where a gang is to start: it was placed for a start by `by_ns`. If its victims stopped later, it
+ * ends later, too, and is judged again. One that runs on, and gets more tasks, ends as before. */
+static bool is_reserved(gang_sched *s, const struct gang__gang *g,
+                        const struct gang_placement *places, int64_t count, int64_t by_ns)
+{
+    return s->now_ns > by_ns && !gang__reserve_allows_start(s, g, places, count);
+}
+
 /* More tasks of a running gang start at these places. */
 static bool grow_at(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
                     int64_t count, int32_t reason)
@@ -55,13 +63,15 @@ static bool start_at(gang_sched *s, struct gang__gang *g, const struct gang_plac
 }
 
 /* A gang, or tasks of one that runs on, start at their new places. */
-static bool start_moved(gang_sched *s, const struct gang__stop *stop)
+static bool start_moved(gang_sched *s, const struct gang__stop *stop, int64_t by_ns)
 {
     struct gang__gang *g = stop->gang;
+    by_ns = gang__add_sat(by_ns, g->job->leaf->q->grace_ns);
     if (g->job->held || gang__places_up(s, stop->to, stop->to_count) != GANG_OK ||
         !gang__request_class_refresh(s, g->request_class) ||
         !gang__limits_allow_promised(s, g, stop->to, stop->to_count) ||
-        (stop->tasks && g->alloc != stop->alloc))
+        (stop->tasks && g->alloc != stop->alloc) ||
+        (!stop->tasks && is_reserved(s, g, stop->to, stop->to_count, by_ns)))
         return false;
     bool started = stop->tasks ? grow_at(s, g, stop->to, stop->to_count, GANG_REASON_MOVE)
                                : start_at(s, g, stop->to, stop->to_count);
@@ -69,12 +79,12 @@ static bool start_moved(gang_sched *s, const struct gang__stop *stop)
     return started;
 }
 
-static void finish_move(gang_sched *s, struct gang__stop *stop)
+static void finish_move(gang_sched *s, struct gang__stop *stop, int64_t by_ns)
 {
     if (!gang__stop_is_moving(stop))
         return;
     gang__move_end(s, stop->gang);
-    if (!start_moved(s, stop))
+    if (!start_moved(s, stop, by_ns))
         gang__move_failed(s, stop->gang);
     else if (stop->tasks)
         gang__wake_job(s, stop->gang->job, GANG__WAKE_SETTLE);
@@ -95,7 +105,9 @@ static bool start_taker(gang_sched *s, struct gang__handover *handover, bool *ke
         *kept = up && grow_at(s, g, handover->places, handover->place_count, GANG_REASON_NONE);
         return *kept;
     }
-    bool placed = up && adopt(s, g, handover->places, handover->place_count, false, &id);
+    bool kept_for_it =
+        up && !is_reserved(s, g, handover->places, handover->place_count, handover->starts_ns);
+    bool placed = kept_for_it && adopt(s, g, handover->places, handover->place_count, false, &id);
     *kept = placed;
     if (!placed && gang__slice_concerns(g)) {
         placed = gang__slice_alloc(s, g, &id) == GANG_OK;
@@ -207,7 +219,7 @@ static void settle(gang_sched *s, struct gang__handover *handover)
     while (handover->stops) {
         struct gang__stop *stop = handover->stops;
         handover->stops = stop->next_of_handover;
-        finish_move(s, stop);
+        finish_move(s, stop, handover->starts_ns);
         gang__stop_free(s, stop);
     }
     gang__handover_free(s, handover);

@@ -51,6 +51,7 @@ struct gang__handover {
     struct gang_placement *places; /* where the taker is to go */
     int64_t place_count;
     int32_t grow_group;   /* of a taker that runs; -1: its gang starts */
+    int64_t starts_ns;    /* its places were chosen for a start by then */
     gang_alloc_id *holds; /* placeholders on free capacity of its places */
     size_t hold_count, hold_cap;
     int32_t reason;

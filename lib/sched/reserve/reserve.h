@@ -201,6 +201,11 @@ bool gang__reserve_binds(const gang_sched *s, const struct gang__gang *g);
 /* Nodes that are reserved for others while the gang runs: sched/where. */
 extern const struct gang__veto gang__reserve_veto;
 
+/* Would the gang, started at these places now, have stopped before what is reserved of them begins?
+ * Planned starts do not count. Memory is short: no. */
+bool gang__reserve_allows_start(gang_sched *s, const struct gang__gang *g,
+                                const struct gang_placement *places, int64_t count);
+
 /* Grow the gang where reservations leave capacity. Like gang_alloc_grow(). */
 gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                                int64_t *granted);

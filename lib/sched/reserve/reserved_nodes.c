@@ -113,6 +113,35 @@ static gang_result reserved_apply(const struct gang__where *w)
 const struct gang__veto gang__reserve_veto = {GANG_WAIT_CAPACITY, false, false, reserved_concerns,
                                               reserved_apply};
 
+/* ---- may a gang start where its victims stopped late ----------------------------------------- */
+
+/* Occupations of gangs that run are no reason: those gangs leave the places free now. */
+static bool is_clear(gang_sched *s, const struct gang__gang *g, const struct gang_placement *places,
+                     int64_t count)
+{
+    struct gang__occupation o;
+    int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, g));
+    return gang__calendar_lay_out(s, g, places, (size_t)count, end_ns, &o) &&
+           gang__timeline_fits(gang__calendar_timeline_of(s, g), &o) &&
+           gang__calendar_fits_beside(s, g, &o);
+}
+
+bool gang__reserve_allows_start(gang_sched *s, const struct gang__gang *g,
+                                const struct gang_placement *places, int64_t count)
+{
+    struct gang__trial t;
+    if (!gang__reserve_binds(s, g))
+        return true;
+    if (!s->calendar || !s->calendar->timeline || !gang__calendar_sync(s) ||
+        (g->reserve.inside_of && !gang__reserve_open_inside(s, g->reserve.inside_of)))
+        return false;
+    gang__trial_begin(&t, s, s->calendar->timeline);
+    gang__trial_withdraw_plans(&t, NULL);
+    bool clear = gang__reserve_show_for(&t, g) && is_clear(s, g, places, count);
+    gang__trial_drop(&t);
+    return clear;
+}
+
 /* ---- may a job stay where it is -------------------------------------------------------------- */
 
 struct stopping {

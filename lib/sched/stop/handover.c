@@ -160,6 +160,7 @@ void gang__handover_begin(gang_sched *s, struct gang__handover *handover)
 {
     gang__order_leave(s, handover->taker);
     handover->taker->stop.handover = handover;
+    handover->starts_ns = gang__add_sat(s->now_ns, gang__longest_grace(s));
     gang__handover_count_usage(s, handover, 1);
     hold(s, handover, handover->taker, handover->places, handover->place_count);
 }
