@@ -2,7 +2,7 @@
 /* A host that reserves whole nodes and GPUs, runs members inside them, and asks for forecasts.
  *   - No job that is not a member starts on nodes that are reserved whole if it might still run
  *     when the reservation begins, nor while it lasts. The plan that the library shows says which
- *     nodes those are. (Not checked of a gang whose victims stopped late: README.md.)
+ *     nodes those are.
  *   - Members run on nodes of their reservation, while it lasts.
  *   - While no host answers against the rules, no job is in the way when a reservation begins.
  *   - A forecast expects each job that waits, not in the past, and changes nothing. */
@@ -63,8 +63,7 @@ static void started(const struct gang_event *e)
     int n = member_of[s.j - books.job] ? name_of(member_of[s.j - books.job]) : -1;
     if (s.j->limit_ns && e->task_count == 0)
         s.end_ns = books.now_ns + s.j->limit_ns + grace_ns;
-    bool late = e->reason != GANG_REASON_NONE && (books.manner != OBEYS || books.kill_wait_ns);
-    if (e->task_count > 0 || late) /* it started earlier, and ends by the limit from then on */
+    if (e->task_count > 0) /* it started earlier, and ends by the limit from then on */
         return;
     if (n >= 0) { /* a member ends with its reservation */
         struct gang_reservation_info info = GANG_RESERVATION_INFO_INIT;

@@ -108,6 +108,34 @@ START_TEST(a_kill_that_a_busy_host_refuses_is_repeated)
 }
 END_TEST
 
+/* The kill of a gang names no tasks: it concerns those, too, that were asked to stop before. */
+START_TEST(a_gang_is_killed_with_its_tasks_that_stop_already)
+{
+    open_with(GRACE, 50, GANG_PREEMPT_MODE_REQUEUE);
+    low = host_submit(&h, host_spec("default", 8, 2, 0));
+    host_run(&h, 1);
+    MUST(gang_job_set_target(h.s, low, 4));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "shrink"), 1);
+    MUST(gang_job_requeue(h.s, low));
+    host_run(&h, 1);
+    h.refuse = "kill";
+    h.answer = GANG_EBUSY;
+    host_run(&h, GRACE + 5);
+    ck_assert_int_eq(host_ops(&h, low, "kill"), 2); /* the gang, and the tasks */
+    h.refuse = NULL;
+    host_run(&h, AGAIN);
+    ck_assert_int_eq(host_ops(&h, low, "kill"), 3);
+    ck_assert_uint_eq(host_last(&h, low, "kill")->task_count, 0);
+    host_run(&h, 49);
+    ck_assert_int_eq(host_ops(&h, low, "kill"), 3);
+    ck_assert_int_eq(host_gpus_free(&h), 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_gpus_free(&h), 4); /* it starts again, as large as its target */
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(a_job_that_the_host_does_not_know_ends)
 {
     static const char *const op[] = {"preempt", "suspend", "kill"};
@@ -539,6 +567,7 @@ int main(void)
     tcase_add_loop_test(t, a_busy_host_is_asked_again, 0, 2);
     tcase_add_test(t, a_host_that_is_busy_until_the_deadline_is_asked_to_kill);
     tcase_add_loop_test(t, a_kill_that_a_busy_host_refuses_is_repeated, 0, 2);
+    tcase_add_test(t, a_gang_is_killed_with_its_tasks_that_stop_already);
     tcase_add_loop_test(t, a_job_that_the_host_does_not_know_ends, 0, 3);
     tcase_add_loop_test(t, single_tasks_are_asked_again_or_are_unknown, 0, 2);
     tcase_add_loop_test(t, killed_tasks_keep_their_places_until_the_host_reports, 0, 2);

@@ -5,6 +5,7 @@
  * (GANG_EBUSY: it is asked again), it does not know them (GANG_ENOENT: they have stopped), or it
  * refuses (they count as stopped). */
 #include "sched/stop/stop_in.h"
+#include "sched/wake/wake.h"
 
 enum { REFUSED = 1 }; /* an answer like any other that is not 0 and has no meaning of its own */
 
@@ -82,6 +83,18 @@ static void again_later(gang_sched *s, struct gang__stop *stop)
     stop->next_ns = gang__add_sat(s->now_ns, s->opts.stop_again_ns);
 }
 
+/* The host kills all that the gang has, with the tasks that were asked to stop before: it is not
+ * asked for those again. */
+static void killed_all(gang_sched *s, const struct gang__stop *stop)
+{
+    for (struct gang__stop *o = stop->gang->stop.first; o && !stop->tasks; o = o->next)
+        if (!o->killed && !o->fenced) {
+            o->killed = true;
+            o->next_ns = stop->next_ns;
+        }
+    gang__wake_holding(s, stop->gang);
+}
+
 /* The grace has passed. Returns whether the tasks have stopped. */
 static bool kill_tasks(gang_sched *s, struct gang__stop *stop)
 {
@@ -98,6 +111,7 @@ static bool kill_tasks(gang_sched *s, struct gang__stop *stop)
     stop->killed = true;
     stop->next_ns =
         s->opts.kill_wait_ns < 0 ? INT64_MAX : gang__add_sat(s->now_ns, s->opts.kill_wait_ns);
+    killed_all(s, stop);
     return false;
 }
 
