@@ -36,36 +36,55 @@ static void add_need(const struct gang_placement *p, const gang_request *request
         need->gpus |= p->gpus;
 }
 
+/* A request for one task of a piece. Thousands of places need the same: it is kept for the next. */
+struct piece_request {
+    gang_request *request; /* NULL: none yet */
+    int64_t cpu, memory, gpu_milli;
+};
+
+static bool request_piece(gang_sched *s, struct piece_request *last, const struct piece *piece)
+{
+    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
+    struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
+    g.count = g.min = 1;
+    g.cpu_milli = piece->cpu;
+    g.memory_bytes = piece->memory;
+    g.gpu_milli = 1000 * (int64_t)__builtin_popcountll(piece->gpus);
+    if (last->request && last->cpu == g.cpu_milli && last->memory == g.memory_bytes &&
+        last->gpu_milli == g.gpu_milli)
+        return true;
+    gang_request_free(last->request);
+    last->request = NULL;
+    last->cpu = g.cpu_milli;
+    last->memory = g.memory_bytes;
+    last->gpu_milli = g.gpu_milli;
+    spec.groups = &g;
+    spec.group_count = 1;
+    return gang_request_new(s->cluster, &spec, &last->request, NULL) == GANG_OK;
+}
+
 static bool hold_piece(gang_sched *s, struct gang__handover *handover, gang_node_id node,
-                       struct piece need)
+                       struct piece need, struct piece_request *last)
 {
     struct gang_node_info info = {.size = sizeof(info)};
     if (gang_node_get(s->cluster, node, &info) != GANG_OK)
         return true;
-    uint64_t gpus = need.gpus & info.gpu_mask;
-    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
-    struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
-    g.count = g.min = 1;
-    g.cpu_milli = gang__min(need.cpu, info.cpu_free);
-    g.memory_bytes = gang__min(need.memory, info.memory_free);
-    g.gpu_milli = 1000 * (int64_t)__builtin_popcountll(gpus);
-    spec.groups = &g;
-    spec.group_count = 1;
-    if (g.cpu_milli == 0 && g.memory_bytes == 0 && gpus == 0)
+    need.gpus &= info.gpu_mask;
+    need.cpu = gang__min(need.cpu, info.cpu_free);
+    need.memory = gang__min(need.memory, info.memory_free);
+    if (need.cpu == 0 && need.memory == 0 && need.gpus == 0)
         return true;
     struct gang_placement place = GANG_PLACEMENT_INIT;
-    gang_request *request;
     place.node = node;
-    place.gpus = gpus;
-    place.any_devices = gpus == 0;
+    place.gpus = need.gpus;
+    place.any_devices = need.gpus == 0;
     if (!gang__grow(&s->mem, (void **)&handover->holds, &handover->hold_cap,
                     handover->hold_count + 1, sizeof(*handover->holds)) ||
-        gang_request_new(s->cluster, &spec, &request, NULL) != GANG_OK)
+        !request_piece(s, last, &need))
         return false;
-    if (gang_alloc_adopt(s->worker, request, &place, 1, &handover->holds[handover->hold_count],
-                         NULL) == GANG_OK)
+    if (gang_alloc_adopt(s->worker, last->request, &place, 1,
+                         &handover->holds[handover->hold_count], NULL) == GANG_OK)
         handover->hold_count++;
-    gang_request_free(request);
     return true;
 }
 
@@ -82,6 +101,7 @@ static void hold(gang_sched *s, struct gang__handover *handover, const struct ga
                  const struct gang_placement *places, int64_t place_count)
 {
     const gang_request *request = gang__gang_request(g);
+    struct piece_request last = {NULL, 0, 0, 0};
     size_t count = (size_t)place_count;
     if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, count, sizeof(*s->numbers))) {
         s->no_memory = true;
@@ -95,9 +115,10 @@ static void hold(gang_sched *s, struct gang__handover *handover, const struct ga
         struct piece need = {0, 0, 0};
         for (; i < count && places[(uint32_t)s->numbers[i]].node == node; i++)
             add_need(&places[(uint32_t)s->numbers[i]], request, &need);
-        if (!hold_piece(s, handover, node, need))
+        if (!hold_piece(s, handover, node, need, &last))
             s->no_memory = true;
     }
+    gang_request_free(last.request);
 }
 
 /* ---- handovers ------------------------------------------------------------------------------- */
