@@ -120,6 +120,24 @@ static gang_result take_with_places(struct gang__plan *p, struct gang__places *o
     return r;
 }
 
+/* A cheap bound: do the nodes together have enough free whole devices for the tasks of a request of
+ * one group? False: it fits nowhere. Most questions of an attempt to preempt end here. */
+static bool devices_suffice(const gang_snapshot *s, const gang_request *request)
+{
+    const struct gang__group *g = &request->group[0];
+    int64_t want = request->min;
+    if (request->group_count != 1 || g->gpu_level == 0 || g->devices == 0 || g->share != 1000 ||
+        g->profile || request->policy == GANG_POLICY_HOST)
+        return true;
+    for (uint32_t slot = GANG__POOL + 1; slot < s->end && want > 0; slot++) {
+        const struct gang__node *node = gang__snapshot_node(s, slot);
+        const uint64_t *word = gang__snapshot_words(s, slot);
+        if (node && gang__head_state(word[GANG__WORD_HEAD]) == GANG__STATE_UP)
+            want -= gang__popcount(gang__whole_devices(node->type->layout, word)) / g->devices;
+    }
+    return want <= 0;
+}
+
 /* `out`: receives the places, which are taken; NULL: nothing is taken. */
 static gang_result place_with_places(gang_worker *w, gang_snapshot *s, gang_request *request,
                                      struct gang__places *out)
@@ -129,6 +147,8 @@ static gang_result place_with_places(gang_worker *w, gang_snapshot *s, gang_requ
         return r;
     if (!gang__snapshot_is_usable(s, w))
         return GANG_EINVAL;
+    if (!devices_suffice(s, request))
+        return GANG_ENOFIT;
     struct gang__plan *p = gang__plan_of(w);
     gang__rcu_enter();
     p->snap = s;
