@@ -69,6 +69,18 @@ gang_result gang__growth_leaving(gang_worker *w, const int64_t *leaving, size_t 
 gang_result gang__alloc_adopt_more(gang_worker *w, gang_alloc_id id,
                                    const struct gang_placement *places, int64_t count);
 
+/* An allocation that is to be freed. */
+struct gang__to_free {
+    gang_alloc_id id;
+    void *of; /* the caller's */
+    gang_result
+        r; /* GANG_OK: it was freed; else it is as before, and gang_alloc_free() may free it */
+};
+
+/* Frees those that hold one task each, and nothing else, node by node: one commit for each node.
+ * The list keeps its order. Owner of the worker. Lock-free; O(count log count). */
+void gang__allocs_free(gang_worker *w, struct gang__to_free *list, size_t count);
+
 /* Give back named tasks whatever minima say: as gang_alloc_shrink() otherwise. With the last one
  * the allocation does not end: it holds nothing then, and may grow again; gang_alloc_free() ends
  * it. Owner of the worker. Lock-free. */

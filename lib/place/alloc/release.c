@@ -6,13 +6,12 @@
 #include "base/rcu.h"
 #include "core/commit/commit.h"
 #include "place/alloc/alloc.h"
+#include "place/alloc/release_in.h"
 #include "place/fit/fit.h"
 #include "place/record/record.h"
 #include "place/state/records.h"
 
-/* Add what one task holds to the sums of the words of its cell, or of the pool's. Different tasks
- * never hold the same bit, so that a sum of bits is their union. */
-static void sum_task(const uint64_t *task, bool pool, uint64_t *sum)
+void gang__release_sum(const uint64_t *task, bool pool, uint64_t *sum)
 {
     for (unsigned i = 0; i < gang__task_deltas(task); i++) {
         uint64_t delta = task[GANG__TASK_HEAD + i];
@@ -37,7 +36,7 @@ static void release_task(gang_worker *w, uint32_t slot, const uint64_t *task)
     }
 }
 
-static void release_words(gang_worker *w, uint32_t slot, uint64_t *sum)
+void gang__release_words(gang_worker *w, uint32_t slot, uint64_t *sum)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
     bool pool = slot == GANG__POOL;
@@ -83,8 +82,8 @@ static gang_result release_tasks(gang_worker *w, const struct gang__alloc *a, si
     gang__commit_begin(&w->commit);
     if (a->request->uses_pool) { /* the pool is slot 0: first */
         for (size_t i = 0; i < count + kept; i++)
-            sum_task(a->data + (uint32_t)placer->order[i], true, sum);
-        release_words(w, GANG__POOL, sum);
+            gang__release_sum(a->data + (uint32_t)placer->order[i], true, sum);
+        gang__release_words(w, GANG__POOL, sum);
     }
     uint32_t before = GANG__POOL;
     for (size_t i = 0; i < count; i++) {
@@ -94,9 +93,9 @@ static gang_result release_tasks(gang_worker *w, const struct gang__alloc *a, si
         if (last && before != slot) {
             release_task(w, slot, task);
         } else {
-            sum_task(task, false, sum);
+            gang__release_sum(task, false, sum);
             if (last)
-                release_words(w, slot, sum);
+                gang__release_words(w, slot, sum);
         }
         before = slot;
     }

@@ -171,34 +171,6 @@ static void wake_for_rest(gang_sched *s, const struct freed *f)
     gang__wake_preemption(s);
 }
 
-/* Thousands of stops lie all over the memory: prefetch what is read of the one that is so many
- * ahead. */
-enum { AHEAD = 8 };
-
-static struct gang__stop *expect(gang_sched *s, const struct gang__stop *stop)
-{
-    if (!stop)
-        return NULL;
-    gang__alloc_prefetch(s->cluster, stop->alloc);
-    if (stop->gang)
-        __builtin_prefetch(&stop->gang->stop, 1);
-    return stop->next_of_handover;
-}
-
-/* False: a release is deferred, so that others than the taker may get it. */
-static bool release_stops(gang_sched *s, const struct gang__handover *handover)
-{
-    const struct gang__stop *ahead = handover->stops;
-    bool to_taker = true;
-    for (int i = 0; i < AHEAD; i++)
-        ahead = expect(s, ahead);
-    for (struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover) {
-        ahead = expect(s, ahead);
-        to_taker = gang__stop_release_to_taker(s, stop) && to_taker;
-    }
-    return to_taker;
-}
-
 static void settle(gang_sched *s, struct gang__handover *handover)
 {
     struct gang__gang *g = handover->taker;
@@ -207,7 +179,7 @@ static void settle(gang_sched *s, struct gang__handover *handover)
     gang__handover_count_usage(s, handover, -1);
     g->stop.handover = NULL;
     gang__handover_release_holds(s, handover);
-    known = release_stops(s, handover) && known;
+    known = gang__stops_release_to_taker(s, handover->stops) && known;
     if (!start_taker(s, handover, &kept)) {
         kept = false;
         g->preempt.took = false;

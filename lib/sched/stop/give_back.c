@@ -7,6 +7,7 @@
 #include "place/record/record.h"
 #include "place/request/request.h"
 #include "place/state/records.h"
+#include "place/whatif/whatif.h"
 #include "sched/calendar/calendar.h"
 #include "sched/order/order.h"
 #include "sched/record/state.h"
@@ -97,20 +98,37 @@ static bool is_shared(const gang_sched *s, const struct gang__stop *stop)
     return false;
 }
 
-/* The last stop of an allocation frees the allocation. If another thread reads it, the release is
- * deferred. */
+/* The last stop of an allocation frees the allocation. */
+static bool is_last(const gang_sched *s, const struct gang__stop *stop)
+{
+    bool runs = stop->gang && stop->gang->alloc == stop->alloc;
+    return !runs && !is_shared(s, stop);
+}
+
+static void note_released(gang_sched *s, struct gang__stop *stop)
+{
+    stop->deferred = false;
+    stop->released = true;
+    count_given(stop);
+    if (stop->gang)
+        gang__wake_holding(s, stop->gang);
+}
+
+/* If another thread reads the allocation, the release is deferred. */
 bool gang__stop_release_to_taker(gang_sched *s, struct gang__stop *stop)
 {
-    bool runs = stop->gang && stop->gang->alloc == stop->alloc, last = !runs && !is_shared(s, stop);
+    bool last = is_last(s, stop);
     gang_result r = last ? gang__give_back_all(s, stop->alloc)
                     : stop->own_count
                         ? gang__give_back_tasks(s, stop->alloc, stop->own, stop->own_count)
                         : GANG_OK;
-    stop->deferred = r == GANG_EBUSY || r == GANG_ENOMEM;
-    stop->released = !stop->deferred;
-    if (stop->released)
-        count_given(stop);
-    else if (last)
+    if (r != GANG_EBUSY && r != GANG_ENOMEM) {
+        note_released(s, stop);
+        return true;
+    }
+    stop->deferred = true;
+    stop->released = false;
+    if (last)
         gang__alloc_mark_stopped(s->worker, stop->alloc, NULL, 0, NULL, 0);
     else
         gang__stop_mark(s, stop);
@@ -118,7 +136,59 @@ bool gang__stop_release_to_taker(gang_sched *s, struct gang__stop *stop)
         gang__wake_holding(s, stop->gang);
     if (r == GANG_ENOMEM)
         s->no_memory = true;
-    return stop->released;
+    return false;
+}
+
+/* Thousands of stops lie all over the memory: prefetch what is read of the one that is so many
+ * ahead. */
+enum { AHEAD = 8 };
+
+static const struct gang__stop *expect(gang_sched *s, const struct gang__stop *stop)
+{
+    if (!stop)
+        return NULL;
+    gang__alloc_prefetch(s->cluster, stop->alloc);
+    if (stop->gang)
+        __builtin_prefetch(&stop->gang->stop, 1);
+    return stop->next_of_handover;
+}
+
+/* Frees the allocations that no other stop holds a part of, one commit for each node. What is left,
+ * or if memory is short all, is released one by one. */
+static void release_by_node(gang_sched *s, struct gang__stop *stops)
+{
+    size_t count = 0, all = 0;
+    for (const struct gang__stop *stop = stops; stop; stop = stop->next_of_handover)
+        all++;
+    struct gang__to_free *list = all > 1 ? gang__alloc(&s->mem, all * sizeof(*list)) : NULL;
+    if (!list)
+        return;
+    const struct gang__stop *ahead = stops;
+    for (int i = 0; i < AHEAD; i++)
+        ahead = expect(s, ahead);
+    for (struct gang__stop *stop = stops; stop; stop = stop->next_of_handover) {
+        ahead = expect(s, ahead);
+        if (is_last(s, stop))
+            list[count++] = (struct gang__to_free){.id = stop->alloc, .of = stop};
+    }
+    gang__allocs_free(s->worker, list, count);
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].r != GANG_OK)
+            continue;
+        s->stop.hooks->released(s, list[i].id, NULL, 0);
+        note_released(s, list[i].of);
+    }
+    gang__release(&s->mem, list);
+}
+
+bool gang__stops_release_to_taker(gang_sched *s, struct gang__stop *stops)
+{
+    bool to_taker = true;
+    release_by_node(s, stops);
+    for (struct gang__stop *stop = stops; stop; stop = stop->next_of_handover)
+        if (!stop->released)
+            to_taker = gang__stop_release_to_taker(s, stop) && to_taker;
+    return to_taker;
 }
 
 void gang__stop_release(gang_sched *s, struct gang__stop *stop)

@@ -110,6 +110,8 @@ void gang__stop_release(gang_sched *s, struct gang__stop *stop);
 /* The same without waking what waits for capacity: the caller notes what the taker leaves. False:
  * the release is deferred. */
 bool gang__stop_release_to_taker(gang_sched *s, struct gang__stop *stop);
+/* The same of all stops of a handover (next_of_handover). False: a release is deferred. */
+bool gang__stops_release_to_taker(gang_sched *s, struct gang__stop *stops);
 void gang__stop_free(gang_sched *s, struct gang__stop *stop);
 /* Does the gang of the stop move to other places? The move failed: the gang waits like others. */
 bool gang__stop_is_moving(const struct gang__stop *stop);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frees many allocations. A scheduler that preempts stops thousands of small ones, several on each
+ * node: those of a node are released in one commit, and the index is updated once. */
+#include "base/rcu.h"
+#include "core/commit/commit.h"
+#include "place/alloc/alloc.h"
+#include "place/alloc/release_in.h"
+#include "place/fit/fit.h"
+#include "place/record/record.h"
+#include "place/state/records.h"
+
+enum { MOST = 16 }; /* allocations of one commit: so many records are locked at once */
+
+/* The node of an allocation of one task that holds nothing else; GANG__POOL: it is not such a
+ * one. */
+static uint32_t only_node(const struct gang__alloc *a)
+{
+    const gang_request *request = a->request;
+    bool plain = a->tasks == 1 && !request->exclusive && !request->uses_pool &&
+                 !request->has_affinity && request->policy != GANG_POLICY_GPU_CLUSTERING &&
+                 a->used == gang__task_words(a->data);
+    return plain ? (uint32_t)a->data[0] : (uint32_t)GANG__POOL;
+}
+
+/* The key of an entry of the list: its slot, its index. */
+static bool key_of(gang_cluster *c, const struct gang__to_free *list, size_t i, uint64_t *key)
+{
+    struct gang__alloc *a;
+    if (gang__alloc_read(c, list[i].id, &a) != GANG_OK)
+        return false;
+    uint32_t slot = only_node(a);
+    gang__alloc_read_end(a);
+    *key = (uint64_t)slot << 32 | i;
+    return slot != GANG__POOL;
+}
+
+/* Frees allocations of one node, up to MOST. Those that are not what they were, or are busy, keep
+ * GANG_EBUSY. */
+static void free_on_node(gang_worker *w, struct gang__to_free *list, const uint64_t *key,
+                         size_t count)
+{
+    struct gang__alloc *locked[MOST];
+    uint64_t sum[GANG__MAX_WORDS] = {0};
+    uint32_t slot = (uint32_t)(key[0] >> 32);
+    size_t locks = 0;
+    gang__rcu_enter();
+    for (size_t i = 0; i < count; i++) {
+        struct gang__to_free *x = &list[(uint32_t)key[i]];
+        if (gang__alloc_lock(w, x->id, &locked[locks]) != GANG_OK)
+            continue;
+        if (only_node(locked[locks]) != slot) {
+            gang__alloc_publish(locked[locks]);
+            continue;
+        }
+        gang__release_sum(locked[locks++]->data, false, sum);
+        x->r = GANG_OK;
+    }
+    if (locks > 0) {
+        gang__commit_begin(&w->commit);
+        gang__release_words(w, slot, sum);
+        gang__commit_run(&w->commit, true, NULL); /* nothing in it can be refused */
+        gang__index_update(&w->cluster->commit, key, 1);
+    }
+    for (size_t i = 0; i < locks; i++)
+        gang__alloc_drop(w, locked[i]);
+    gang__rcu_leave();
+}
+
+void gang__allocs_free(gang_worker *w, struct gang__to_free *list, size_t count)
+{
+    size_t keys = 0;
+    for (size_t i = 0; i < count; i++)
+        list[i].r = GANG_EBUSY;
+    if (count > UINT32_MAX || !gang__placer_of(w) || !gang__order_reserve(w, count) ||
+        gang__commit_reserve(&w->commit, GANG__MAX_WORDS) != GANG_OK)
+        return;
+    const struct gang__placer *placer = w->place;
+    uint64_t *key = placer->order;
+    for (size_t i = 0; i < count; i++)
+        keys += key_of(w->cluster, list, i, &key[keys]);
+    gang__sort_keys(key, keys);
+    for (size_t i = 0, next; i < keys; i = next) {
+        next = i + 1;
+        while (next < keys && next - i < MOST && key[next] >> 32 == key[i] >> 32)
+            next++;
+        free_on_node(w, list, key + i, next - i);
+    }
+}
