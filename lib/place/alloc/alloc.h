@@ -4,6 +4,7 @@
 #define GANG__PLACE_ALLOC_H
 
 #include "core/cluster.h"
+#include "place/alloc/hold.h"
 #include "place/record/record.h"
 
 /* The worker may place, and the request is of its cluster. GANG_EINVAL, GANG_ENOMEM. */
