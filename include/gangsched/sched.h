@@ -211,7 +211,9 @@ enum {
     GANG_LOG_STARVED = 5,     /**< no job bypasses this one from now on */
     GANG_LOG_OBSERVED = 6,    /**< observe_only: tasks would be preempted for this job */
     /** tasks that stop no more are reported stopped: the kill came first, say */
-    GANG_LOG_LATE = 7
+    GANG_LOG_LATE = 7,
+    GANG_LOG_CONFLICT = 8, /**< gang_report_places(): a node runs what the books do not have */
+    GANG_LOG_REBOUND = 9   /**< gang_report_places(): the books followed tasks of a job */
 };
 
 /** A message for operators. Valid during the call. */
@@ -271,6 +273,44 @@ struct gang_log_entry {
  *                             +--lost (out of reach)--> fenced --report, fence_ns--> over
  * @endcode
  */
+
+/** Why a place that was reported is not as in the books (gang_report_places()). */
+enum {
+    GANG_CONFLICT_TAKEN = 1, /**< what it uses belongs to another task or allocation */
+    /** No such task runs: its job has ended, waits, or is not known; or the task was not granted,
+     *  or has stopped. (YARN: a container of an application that is over. Stop it.) */
+    GANG_CONFLICT_UNKNOWN = 2,
+    GANG_CONFLICT_ELSEWHERE = 3, /**< the task is booked on another node, or is reported twice */
+    /** the node has no such devices or cores, or a task runs on more, fewer or others than its
+     *  group requests */
+    GANG_CONFLICT_UNSUITABLE = 4
+};
+
+/** A difference between a node and the books. Valid during the call. */
+struct gang_place_conflict {
+    size_t size; /**< sizeof(struct gang_place_conflict) of the library */
+    gang_node_id node;
+    int32_t what; /**< GANG_CONFLICT_* */
+    /* what was reported: */
+    int32_t gang;
+    gang_job_id job; /**< GANG_ID_NONE: others use the place */
+    uint64_t cookie; /**< of the job; 0: none, or no such job */
+    int64_t task;    /**< -1: others use the place */
+    /* GANG_CONFLICT_TAKEN, what the books say: */
+    gang_alloc_id booked_alloc; /**< GANG_ID_NONE: no device or core, but millicores or memory */
+    gang_job_id booked_job;     /**< GANG_ID_NONE: the allocation is that of no job */
+    uint64_t booked_cookie;     /**< of that job */
+    int64_t booked_task;        /**< -1: none */
+    uint64_t gpus;              /**< in dispute; bit i: GPU i of the node */
+    uint64_t cores[GANG_MAX_CORES / 64]; /**< in dispute; bit i: core i of the node */
+    int64_t now_ns;                      /**< of the run */
+    const char *text;                    /**< one English line, never NULL */
+};
+
+#define GANG_PLACE_CONFLICT_INIT                                                            \
+    {                                                                                       \
+        sizeof(struct gang_place_conflict), 0, 0, 0, 0, 0, -1, 0, 0, 0, -1, 0, {0}, 0, NULL \
+    }
 
 /**
  * The host's side. The library copies the table. Each op may be NULL and then has the default that
@@ -374,12 +414,15 @@ struct gang_host_ops {
      *  GANG_ENOENT changes nothing: op kill follows at its deadline. Tasks of a node that was
      *  removed are released whatever the answer: their places went with it. */
     int32_t (*lost)(const struct gang_event *event, void *user);
+    /** A node runs what the books do not have, or others have in the books
+     *  (gang_report_places()). The result is ignored. NULL: nothing; op log gets the same text. */
+    int32_t (*conflict)(const struct gang_place_conflict *conflict, void *user);
 };
 
 #define GANG_HOST_OPS_INIT                                                                        \
     {                                                                                             \
         sizeof(struct gang_host_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL, NULL, NULL, NULL                                                    \
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL                                              \
     }
 
 /* ---- the scheduler ------------------------------------------------------------------------- */
@@ -905,6 +948,69 @@ GANG_API gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node)
 GANG_API gang_result gang_report_node_up(gang_sched *sched, gang_node_id node) GANG_MUST_CHECK;
 GANG_API gang_result gang_report_node_draining(gang_sched *sched, gang_node_id node,
                                                int64_t deadline_ns) GANG_MUST_CHECK;
+
+/** What really runs in one place of a node, as the host, or its agent there, found it. */
+struct gang_reported_place {
+    size_t size;         /**< sizeof(struct gang_reported_place) */
+    gang_job_id job;     /**< GANG_ID_NONE: not a job of this scheduler; others chose the place */
+    int64_t task;        /**< number of the task (gang_task.task); 0 without a job */
+    int32_t gang;        /**< which gang of the job (gang_event.gang); 0 without a job */
+    int32_t any_devices; /**< 1: `gpus` is ignored, which devices it uses is not known */
+    uint64_t gpus;       /**< bit i: GPU i, or MIG partition i */
+    int32_t gpu_share;   /**< of others: milli-GPUs of each of these devices; 0: all of it */
+    int32_t any_cores;   /**< 1: `cores` is ignored: it runs in shared cores, or in unknown ones */
+    uint64_t cores[GANG_MAX_CORES / 64]; /**< bit i: core i of the node, used by it alone */
+    int64_t cpu_milli;                   /**< of others: millicores beside those of `cores` */
+    int64_t memory_bytes;                /**< of others */
+};
+
+#define GANG_REPORTED_PLACE_INIT                                           \
+    {                                                                      \
+        sizeof(struct gang_reported_place), 0, 0, 0, 1, 0, 0, 1, {0}, 0, 0 \
+    }
+
+/** Flags of gang_report_places(). */
+enum {
+    /** The list has each task that runs on the node. Tasks that are booked there and are not listed
+     *  do not run: they are over, as if reported GANG_TASK_FAILED (GANG_TASK_STOPPED, if they were
+     *  asked to stop). The host must not use it while it launches tasks there. */
+    GANG_PLACES_COMPLETE = 1
+};
+
+/**
+ * Report what really runs on a node: at the start of an agent or manager, from time to time, or
+ * when an agent finds unknown processes. (Slurm: the registration of a slurmd with its
+ * jobs. YARN: that of a NodeManager with its containers. Kubernetes: the checkpoint of devices.)
+ * The books then follow what runs, and nothing is booked twice:
+ *   - A task that runs where it is booked: nothing changes. Being listed counts as a heartbeat.
+ *   - A task of this node that runs on other devices or cores of it: if these are free, it has them
+ *     from now on, and its old ones are free (GANG_LOG_REBOUND). Tasks may have changed places
+ *     with each other. gang_alloc_each() shows the new places. Tasks of exclusive allocations and
+ *     of gangs that share nodes in time are not compared.
+ *   - Otherwise the place is in *conflict*: others have it in the books, or no such task runs
+ *     there. Op conflict and op log (GANG_LOG_CONFLICT) name both. No job is stopped: the host
+ *     decides which of the two is to go.
+ *   - What others use, and what a task in conflict uses beyond what it holds, is *held*: an
+ *     allocation of no job, which gang_node_each() shows. It takes what is free at once, and what
+ *     is booked for another task as soon as that is released, before any job gets it. Only
+ *     a thread that allocates on the cluster without the scheduler may be faster.
+ *   - Tasks that are booked on the node and are not listed stay, but see GANG_PLACES_COMPLETE.
+ * A report replaces all that earlier reports about the node said of others: what it does not list
+ * is free again. What a task holds in conflict is also released when that task ends, and everything
+ * when the node is removed. A copy of the scheduler has it, too (gang_sched_copy()); a scheduler
+ * that is made anew gets it from the next reports. The host submits the jobs that it restores
+ * before it reports: until then their tasks are GANG_CONFLICT_UNKNOWN.
+ * @param places the distance from one to the next is places->size; NULL if count is 0
+ * @param flags GANG_PLACES_* or 0
+ * @return GANG_OK: the message is left; GANG_EINVAL (no node, an unknown flag, a place that is not
+ *   set up, values of others for a job); GANG_ERANGE (gpu_share not 0..1000, a negative number;
+ *   more than 2^14 places); GANG_ENOMEM. An unknown node gets a line of op log. Any thread;
+ *   lock-free. The run takes O(places^2), more if tasks conflict with each other, and
+ *   O(jobs + running tasks) with GANG_PLACES_COMPLETE or a conflict.
+ */
+GANG_API gang_result gang_report_places(gang_sched *sched, gang_node_id node,
+                                        const struct gang_reported_place *places, size_t count,
+                                        uint32_t flags) GANG_MUST_CHECK;
 
 /** What one allocation has on a node. Valid during the call. */
 struct gang_node_item {

@@ -10,6 +10,7 @@
 #include "place/request/request.h"
 #include "place/state/records.h"
 #include "sched/calendar/calendar.h"
+#include "sched/foreign/foreign.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
@@ -409,6 +410,8 @@ static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang
         r = GANG_ENOMEM;
     if (r == GANG_OK)
         r = gang__allocs_copy(s->worker, from->worker, gang__requests_copy_find, &c);
+    if (r == GANG_OK && !gang__foreign_copy(s, from))
+        r = GANG_ENOMEM;
     if (r == GANG_OK && (!gang__users_copy(s, from) || !gang__budgets_copy(s, from)))
         r = GANG_ENOMEM;
     if (r == GANG_OK && !gang__reserves_copy(s, from))

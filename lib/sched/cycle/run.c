@@ -12,6 +12,7 @@
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
 #include "sched/cycle/cycle_in.h"
+#include "sched/foreign/foreign.h"
 #include "sched/grant/grant.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
@@ -69,6 +70,7 @@ static bool take_up_rest(gang_sched *s)
 {
     unblock_deferred(s);
     gang__deferred_releases_run(s);
+    gang__foreign_look(s);
     gang__gpu_memory_refresh(s);
     note_min_runtime(s);
     return false;

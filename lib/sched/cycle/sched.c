@@ -5,6 +5,7 @@
 
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
+#include "sched/foreign/foreign.h"
 #include "sched/grant/grant.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
@@ -183,6 +184,7 @@ void gang_sched_free(gang_sched *sched)
     free_handovers(s);
     free_jobs(s);
     gang__deferred_releases_free(s);
+    gang__foreign_free(s);
     gang__views_free(s);
     gang__inbox_free(s);
     gang__where_free(s);

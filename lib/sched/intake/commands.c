@@ -141,3 +141,66 @@ gang_result gang_report_node_draining(gang_sched *sched, gang_node_id node, int6
 {
     return report_node(sched, GANG__MESSAGE_NODE_DRAIN, node, deadline_ns);
 }
+
+/* ---- what runs on a node --------------------------------------------------------------------- */
+
+enum { MOST_PLACES = 1 << 14 };
+
+/* Read a place of the host into one of a message. */
+static gang_result read_place(const struct gang_reported_place *from, struct gang__real_place *to)
+{
+    struct gang_reported_place in;
+    gang_result r = gang__struct_in(&in, sizeof(in), sizeof(in), from, from->size);
+    bool others = in.job == GANG_ID_NONE;
+    if (r != GANG_OK)
+        return GANG_EINVAL;
+    if (in.any_devices < 0 || in.any_devices > 1 || in.any_cores < 0 || in.any_cores > 1 ||
+        in.gang < 0 ||
+        (others ? in.task != 0 || in.gang != 0
+                : in.gpu_share != 0 || in.cpu_milli != 0 || in.memory_bytes != 0))
+        return GANG_EINVAL;
+    if (in.gpu_share < 0 || in.gpu_share > 1000 || in.cpu_milli < 0 ||
+        in.cpu_milli > GANG_MAX_AMOUNT || in.memory_bytes < 0 ||
+        in.memory_bytes / GANG_PAGE_BYTES > GANG_MAX_AMOUNT || in.task < 0)
+        return GANG_ERANGE;
+    memset(to, 0, sizeof(*to));
+    to->job = in.job;
+    to->task = in.task;
+    to->gang = in.gang;
+    to->any_devices = in.any_devices;
+    to->any_cores = in.any_cores;
+    to->gpus = in.any_devices ? 0 : in.gpus;
+    to->gpu_share = in.gpu_share ? in.gpu_share : 1000;
+    to->cpu_milli = in.cpu_milli;
+    to->memory_bytes = in.memory_bytes;
+    if (!in.any_cores)
+        memcpy(to->cores, in.cores, sizeof(to->cores));
+    return GANG_OK;
+}
+
+gang_result gang_report_places(gang_sched *sched, gang_node_id node,
+                               const struct gang_reported_place *places, size_t count,
+                               uint32_t flags)
+{
+    if (!sched || node == GANG_ID_NONE || (count > 0 && !places) ||
+        (flags & ~(uint32_t)GANG_PLACES_COMPLETE))
+        return GANG_EINVAL;
+    if (count > MOST_PLACES)
+        return GANG_ERANGE;
+    struct gang__command *m =
+        gang__zalloc(&sched->mem, 1, sizeof(*m) + count * GANG__PLACE_WORDS * sizeof(m->tasks[0]));
+    if (!m)
+        return GANG_ENOMEM;
+    m->head = (struct gang__message){NULL, GANG__MESSAGE_PLACES, (int32_t)flags};
+    m->value = (int64_t)node;
+    m->count = count * GANG__PLACE_WORDS;
+    gang_result r = GANG_OK;
+    for (size_t i = 0; i < count && r == GANG_OK; i++)
+        r = read_place((const void *)((const char *)places + i * places->size),
+                       (struct gang__real_place *)(void *)&m->tasks[i * GANG__PLACE_WORDS]);
+    if (r == GANG_OK)
+        gang__inbox_put(sched, &m->head);
+    else
+        gang__release(&sched->mem, m);
+    return r;
+}

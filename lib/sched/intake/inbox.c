@@ -150,6 +150,10 @@ static bool apply_message(gang_sched *s, const struct gang__command *m)
         return gang__nodes_up(s, (gang_node_id)m->value, m->stamp);
     if (what == GANG__MESSAGE_NODE_DRAIN)
         return gang__nodes_drain(s, (gang_node_id)m->value, m->stamp, m->deadline_ns);
+    if (what == GANG__MESSAGE_PLACES)
+        return gang__reports_places(s, (gang_node_id)m->value,
+                                    (const struct gang__real_place *)(const void *)m->tasks,
+                                    m->count / GANG__PLACE_WORDS, (uint32_t)m->head.how);
     struct gang__job *job = gang__job_of(s, m->job);
     if (job && job->state != GANG_JOB_ENDED)
         return command(s, job, m);

@@ -114,6 +114,13 @@ int64_t gang__nodes_next(const gang_sched *s); /* when a drain is due; INT64_MAX
 bool gang__nodes_copy(gang_sched *s, const gang_sched *from); /* false: out of memory */
 void gang__nodes_free(gang_sched *s);
 
+/* ---- report_places.c ------------------------------------------------------------------------- */
+
+/* What really runs on a node (gang_report_places()). False: try again later; doing its first steps
+ * twice is safe. */
+bool gang__reports_places(gang_sched *s, gang_node_id node, const struct gang__real_place *place,
+                          size_t count, uint32_t flags);
+
 /* ---- budget_due.c ---------------------------------------------------------------------------- */
 
 /* What becomes due of budgets: one renewal, or one that is used up. False: nothing is due. */

@@ -234,6 +234,25 @@ struct gang__nodes_sched {
     size_t drain_count, drain_cap;
 };
 
+/* What others use of nodes (foreign/foreign.h). */
+struct gang__foreign_sched {
+    struct gang__foreign_node {
+        gang_node_id id;
+        gang_alloc_id alloc;       /* holds the claims, as far as they are free */
+        struct gang__claim *claim; /* count of them, and */
+        /* of each the task that uses it beyond what it holds; GANG_ID_NONE: others do */
+        struct gang__claim_of {
+            gang_alloc_id alloc;
+            int64_t task;
+        } * of; /* (in the block of `claim`) */
+        size_t count;
+        bool wants; /* some of it is taken by other allocations */
+    } * node;
+    size_t count, cap;
+    uint64_t epoch;        /* of the cluster and 1, when nodes were looked at last */
+    gang_request *request; /* of these allocations; NULL: there was none yet */
+};
+
 /* Gangs with grants of this run that the host has not heard of (record/untold.h). */
 struct gang__untold_sched {
     struct gang__gang *first, **end; /* by untold.next */
@@ -295,6 +314,7 @@ struct gang_sched {
     struct gang__preempt_sched preempt;
     struct gang__where_state where;
     struct gang__nodes_sched nodes;
+    struct gang__foreign_sched foreign;
     const gang_sched *original; /* of a copy, while its jobs enter it; else NULL */
 
     /* Scratch */

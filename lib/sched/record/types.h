@@ -13,6 +13,7 @@
 
 struct gang__calendar;
 struct gang__candidates;
+struct gang__claim;
 struct gang__cooldowns;
 struct gang__first_quantum;
 struct gang__gang;

@@ -9,6 +9,7 @@
 #include "place/state/records.h"
 #include "place/whatif/whatif.h"
 #include "sched/calendar/calendar.h"
+#include "sched/foreign/foreign.h"
 #include "sched/order/order.h"
 #include "sched/record/state.h"
 #include "sched/stop/stop_in.h"
@@ -61,8 +62,10 @@ gang_result gang__give_back_tasks(gang_sched *s, gang_alloc_id alloc, const int6
         sched_yield();
         r = gang__alloc_remove_tasks(s->worker, alloc, tasks, count);
     }
-    if (r == GANG_OK)
+    if (r == GANG_OK) {
+        gang__foreign_released(s, alloc, tasks, count);
         s->stop.hooks->released(s, alloc, tasks, count);
+    }
     return r;
 }
 
@@ -73,8 +76,10 @@ gang_result gang__give_back_all(gang_sched *s, gang_alloc_id alloc)
         sched_yield();
         r = gang_alloc_free(s->worker, alloc);
     }
-    if (r == GANG_OK)
+    if (r == GANG_OK) {
+        gang__foreign_released(s, alloc, NULL, 0);
         s->stop.hooks->released(s, alloc, NULL, 0);
+    }
     return r;
 }
 
