@@ -28,10 +28,15 @@ FORMAT_OF = {
     "nvidia-topo.txt": "nvidia-topo", "kubernetes-nodes.json": "kubernetes",
     "kueue.yaml": "kubernetes", "volcano.yaml": "kubernetes",
     "training-operator.yaml": "kubernetes", "podgroup.yaml": "kubernetes",
+    "sacctmgr-assoc.txt": "assoc", "sacctmgr-dump.cfg": "assoc", "train.sbatch": "sbatch",
+    "node-labels.txt": "node-labels",
 }
 
 #: Files that belong together. They are converted, and mutated below.
 SETS = [
+    ("capacity-labels.xml", "node-labels.txt"),
+    ("slurm.conf", "gres.conf", "topology.conf", "sacctmgr-assoc.txt", "train.sbatch"),
+    ("slurm.conf", "sacctmgr-dump.cfg"),
     ("capacity-percent.xml", "yarn-site.xml"),
     ("capacity-absolute.xml",),
     ("capacity-weights.xml",),
@@ -191,7 +196,7 @@ def test_errors_and_warnings_are_plain_objects() -> None:
     assert str(warning) == "%s: %s" % (warning.place, warning.text)
     assert set(package.__all__) == {
         "FORMATS", "ConvertError", "ConvertWarning", "Converted", "convert", "detect", "main"}
-    assert len(FORMATS) == 11
+    assert len(FORMATS) == 14
 
 
 # ---- the command line -------------------------------------------------------------------------

@@ -341,6 +341,53 @@ def test_a_pod_group_is_a_gang_and_a_job_is_elastic() -> None:
     assert outcome(scenario)["jobs"]["x"]["tasks_running"] == 0
 
 
+def group_of(pods: Any, **spec: Any) -> Any:
+    """A PodGroup g with pods: (role, cores) of each."""
+    manifests = [
+        manifest("Pod", pod(cpu=cpu), name="p%d" % i,
+                 labels={"volcano.sh/task-spec": role, "pod-group-name": "g"})
+        for i, (role, cpu) in enumerate(pods)
+    ]
+    return convert(*manifests, manifest("PodGroup", spec, name="g"), json.dumps(nodes(4, cpus=8)))
+
+
+def test_a_pod_group_waits_for_pods_that_are_not_there_yet() -> None:
+    """Two of four pods: the group is announced, and fails when its timeout passes."""
+    converted = group_of([("worker", "2")] * 2, minMember=4, scheduleTimeoutSeconds=60)
+    made = job(converted.scenario, "g")
+    assert made["tasks"] == [{"name": "worker", "count": 4, "cpu": 2}]
+    assert (made["announced"], made["start_within_s"], made["min"]) == (True, 60, 4)
+    assert made["arrivals"] == [{"at_s": 0, "group": 0, "count": 2}]
+    assert '2 pods are to come, taken to be like those of group "worker" that' in texts(converted)
+    assert outcome(converted.scenario)["jobs"]["g"]["state"] == "pending"
+    made["arrivals"].append({"at_s": 1, "group": 0, "count": 2})
+    assert outcome({**converted.scenario, "rounds": 3})["jobs"]["g"]["tasks_running"] == 4
+
+
+def test_members_to_come_are_known_by_role_or_share_the_rest_of_the_minimum() -> None:
+    converted = group_of(
+        [("ps", "1"), ("worker", "2")], minMember=4, minTaskMember={"ps": 1, "worker": 3})
+    made = job(converted.scenario, "g")
+    assert [(t["name"], t.get("count", 1), t["min"]) for t in made["tasks"]] == [
+        ("ps", 1, 1), ("worker", 3, 3)]
+    assert made["arrivals"] == [
+        {"at_s": 0, "group": 0, "count": 1}, {"at_s": 0, "group": 1, "count": 1}]
+    assert "to come" not in texts(converted)
+    check(converted.scenario)
+    converted = group_of([("master", "1")], minMember=3, minResources={"cpu": 9})
+    made = job(converted.scenario, "g")
+    assert made["tasks"] == [{"name": "master", "cpu": 1}, {"count": 2, "cpu": 4}]
+    assert "2 pods are to come, which share the rest of minResources" in texts(converted)
+    check(converted.scenario)
+    whole = job(group_of([("master", "1")] * 3, minMember=2).scenario, "g")
+    assert "announced" not in whole and whole["tasks"][0]["count"] == 3
+
+
+def test_bad_members_of_a_pod_group() -> None:
+    with pytest.raises(ConvertError, match="spec.minTaskMember.ps: not a number"):
+        group_of([("ps", "1")], minMember=2, minTaskMember={"ps": "x"})
+
+
 def test_pods_of_one_role_with_different_requests() -> None:
     pods = [
         manifest(

@@ -179,7 +179,7 @@ def test_partitions() -> None:
     found = texts(converted)
     assert "slurm.conf:23: LLN: no counterpart" in found
     assert "slurm.conf:17: Weight: no counterpart" in found
-    assert "max_switch_wait: each job states its own prefer_wait_s" in found
+    assert "max_switch_wait: bounds --switches of batch scripts" in found
     assert "ClusterName" in found and "topology.conf:3: LinkSpeed" in found
     check(scenario)
 

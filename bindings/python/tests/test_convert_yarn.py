@@ -126,6 +126,55 @@ def test_labels_divide_each_partition_by_itself() -> None:
         assert [jobs[job["name"]]["tasks_running"] for job in scenario["jobs"]] == expected
 
 
+LABELS = "Node Labels: <GPU:exclusivity=%s>,<old:exclusivity=true>\n"
+
+
+@pytest.mark.parametrize("listed", [
+    LABELS,
+    '{"nodeLabelInfo": [{"name": "GPU", "exclusivity": %s}]}',
+    '{"nodeLabelsInfo": {"nodeLabelInfo": {"name": "GPU", "exclusivity": "%s"}}}',
+    'yarn rmadmin -addToClusterNodeLabels "GPU(exclusive=%s), old"\n',
+])
+def test_nodes_of_a_label_that_is_not_exclusive_are_lent(listed: str) -> None:
+    """On five nodes of 24 GB tasks without a label get the fifth one, too, if it is lent."""
+    for exclusive, running in ((True, 96), (False, 120)):
+        text = listed % str(exclusive).lower()
+        world = nodes(5, cpus=200, mem_mib=24 * 1024)
+        world["nodes"][4]["partitions"] = ["GPU"]
+        converted = convert(DATA / "capacity-labels.xml", json.dumps(world), text)
+        scenario = converted.scenario
+        assert scenario["partitions"][0] == {
+            "name": "GPU", "mode": "exclusive" if exclusive else "lending"}
+        assert "taken for exclusive" not in texts(converted)
+        for each in scenario["queues"]:
+            each.pop("user_limit_factor", None), each.pop("limit", None)
+        scenario["jobs"] = [{"name": "j", "queue": "root.engineering", "min": 1, "tasks": [
+            {"count": 200, "mem_mib": 1024}]}]
+        assert outcome(scenario)["jobs"]["j"]["tasks_running"] == running
+
+
+@pytest.mark.parametrize("listed, place, reason", [
+    ("Node Labels: <GPU:exclusivity=maybe>\n", "yarn cluster --list-node-labels (text):1",
+     'neither true nor false: "maybe"'),
+    ("a\nNode Labels: <GPU:exclusive>\n", "yarn cluster --list-node-labels (text):2",
+     "not a node label"),
+    ("Node Labels: <GPU>,<GPU>\n", "yarn cluster --list-node-labels (text):1", "there twice"),
+    ("Node Labels: <old>\n", "accessible-node-labels", 'no node label "GPU" is listed'),
+    ('{"nodeLabelInfo": [{"name": 5}]}',
+     "yarn cluster --list-node-labels (text): nodeLabelInfo[0]", "not a node label"),
+    ('{"nodeLabelInfo": 7}', "yarn cluster --list-node-labels (text): nodeLabelInfo", "not a list"),
+])
+def test_bad_node_labels(listed: str, place: str, reason: str) -> None:
+    with pytest.raises(ConvertError) as caught:
+        convert(DATA / "capacity-labels.xml", listed)
+    assert caught.value.place.endswith(place) and reason in caught.value.reason
+
+
+def test_node_labels_alone_are_no_configuration() -> None:
+    with pytest.raises(ConvertError, match="give it, too"):
+        convert(LABELS % "true")
+
+
 def test_members_of_capacity_scheduler() -> None:
     scenario = data("capacity-percent.xml", "yarn-site.xml").scenario
     prod, vision = queue(scenario, "root.prod"), queue(scenario, "root.research.vision")

@@ -10,7 +10,7 @@ import re
 import sys
 from typing import IO, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
-from . import capacity_scheduler, fair_scheduler, kubernetes, nvidia_topo, slurm, tony
+from . import _node_labels, capacity_scheduler, fair_scheduler, kubernetes, nvidia_topo, slurm, tony
 from ._base import (
     ConvertError, ConvertWarning, Finish, Json, Part, Report, Source, merge, quote, settle_jobs,
 )
@@ -20,15 +20,17 @@ MAX_BYTES = 1 << 28
 
 #: The formats, by the name for ``format``.
 FORMATS = (
-    "capacity-scheduler", "yarn-site", "fair-scheduler", "tony", "slurm", "gres", "topology",
-    "qos", "kubernetes", "nvidia-topo", "scenario",
+    "capacity-scheduler", "yarn-site", "node-labels", "fair-scheduler", "tony", "slurm", "gres",
+    "topology", "qos", "assoc", "sbatch", "kubernetes", "nvidia-topo", "scenario",
 )
 
 #: The usual file name of each format, for input that was given as text.
 _CALLED = {
     "capacity-scheduler": "capacity-scheduler.xml", "yarn-site": "yarn-site.xml",
+    "node-labels": "yarn cluster --list-node-labels",
     "fair-scheduler": "fair-scheduler.xml", "tony": "tony.xml", "slurm": "slurm.conf",
     "gres": "gres.conf", "topology": "topology.conf", "qos": "sacctmgr show qos",
+    "assoc": "sacctmgr show assoc", "sbatch": "batch script",
     "kubernetes": "manifest", "nvidia-topo": "nvidia-smi topo -m", "scenario": "scenario",
 }
 
@@ -143,6 +145,8 @@ def detect(text: str) -> Optional[str]:
         return _xml_format(text)
     if re.search(r"(?m)^\s*GPU0\s+(GPU1|X|NIC0|mlx)", nvidia_topo.COLOURS.sub("", text)):
         return "nvidia-topo"
+    if _node_labels.looks_like(text):
+        return "node-labels"
     if head.startswith(("{", "[")):
         if re.search(r'"(apiVersion|kind|items)"\s*:', text):
             return "kubernetes"
@@ -231,8 +235,8 @@ Convert = Callable[[Sequence[Source], Report], Part]
 _CONVERTERS: Tuple[Tuple[Tuple[str, ...], Convert], ...] = (
     (("scenario",), _scenario),
     (("kubernetes",), kubernetes.convert),
-    (("slurm", "gres", "topology", "qos"), slurm.convert),
-    (("capacity-scheduler",), capacity_scheduler.convert),
+    (("slurm", "gres", "topology", "qos", "assoc", "sbatch"), slurm.convert),
+    (("capacity-scheduler", "node-labels"), capacity_scheduler.convert),
     (("fair-scheduler",), fair_scheduler.convert),
     (("tony",), tony.convert),
     (("nvidia-topo",), nvidia_topo.convert),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The QOS of Slurm, as ``sacctmgr -P show qos`` prints them: which preempt which, and how."""
+"""The QOS of Slurm, as ``sacctmgr -P show qos`` prints them: which preempt which, and how,
+and their budgets."""
 from __future__ import annotations
 
 from fractions import Fraction
@@ -9,7 +10,9 @@ from ._base import MAX_SECONDS, ConvertError, Report, Source, integer, name, quo
 from ._slurm_lines import minutes
 
 #: Columns that are read; others are warned of.
-_READ = {"name", "priority", "gracetime", "preempt", "preemptexempttime", "preemptmode"}
+_READ = {
+    "name", "priority", "gracetime", "preempt", "preemptexempttime", "preemptmode", "grptresmins",
+}
 _MODES = {"CLUSTER", "OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "WITHIN", "PRIORITY"}
 
 #: At most so many classes of preemption are in one tree of queues.
@@ -28,6 +31,8 @@ class Qos:
         self.grace = self._time("GraceTime", row.get("gracetime", ""))
         self.exempt = self._time("PreemptExemptTime", row.get("preemptexempttime", ""))
         self.preempts = [word.strip() for word in row["preempt"].split(",") if word.strip()]
+        #: its budget, as text; counted in each partition by itself
+        self.mins = row.get("grptresmins", "")
         words = {word.strip().upper() for word in row.get("preemptmode", "").split(",")} - {""}
         if words - _MODES:
             raise ConvertError(
@@ -67,7 +72,7 @@ def read_qos(source: Source, report: Report) -> List[Qos]:
         out.append(Qos(source, at, row))
         aside |= {key for key in row if row[key] and key and key not in _READ}
     for key in sorted(aside):
-        report.warn("%s: %s" % (source.name, key), "no counterpart: limits of QOS are not read")
+        report.warn("%s: %s" % (source.name, key), "no counterpart: this limit of QOS is not read")
     _check(source, out)
     return out
 

@@ -2,12 +2,14 @@
 """The partitions of Slurm: each becomes a partition of nodes, and a queue of the same name."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from ._base import (
     MAX_SECONDS, ConvertError, Json, Report, boolean, integer, name, number, quote, seconds,
 )
 from ._hostlist import expand
+from ._slurm_accounts import Accounts, put_accounts
+from ._slurm_budgets import Budgets
 from ._slurm_lines import Line, Node, Settings, minutes
 from ._slurm_qos import Qos
 from ._yarn import acl
@@ -15,6 +17,7 @@ from ._yarn import acl
 _PARTITION_KEYS = {
     "partitionname", "nodes", "prioritytier", "preemptmode", "maxtime", "defaulttime", "state",
     "allowgroups", "default", "gracetime", "oversubscribe", "shared", "priority", "priorityjobfactor",
+    "qos",
 }
 _MODES = {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "WITHIN", "PRIORITY"}
 
@@ -49,6 +52,11 @@ class Partitions:
         self.sets: Dict[str, Line] = {}
         #: the QOS, if they are given
         self.qos: List[Qos] = []
+        #: the accounts, if they are given
+        self.accounts = Accounts()
+        self.budgets = Budgets(settings, scenario, report)
+        #: the partition that is the default
+        self.default: Optional[str] = None
 
     def add(self, line: Line, keys: Dict[str, Tuple[str, Line]]) -> None:
         self.lines.append((line, keys))
@@ -67,8 +75,11 @@ class Partitions:
             # Slurm's jobs run on the nodes of their partition only.
             if any(partition not in node.json.get("partitions", ()) for node in self.nodes.values()):
                 queue["partitions"] = [partition]
-            self.scenario.setdefault("queues", []).extend([queue] + self._leaves(queue, keys))
+            self._partition_qos(queue, keys)
+            below = self._leaves(queue, keys) or self._accounts(queue)
+            self.scenario.setdefault("queues", []).extend([queue] + below)
         self._settle_classes()
+        self._settle_budgets()
         self._job_factors()
         tiers: Dict[int, List[str]] = {}
         for queue in self.scenario.get("queues", []):
@@ -196,7 +207,7 @@ class Partitions:
                     place,
                     "partition %s is the default, too" % quote(self.scenario["default_queue"]),
                 )
-            self.scenario["default_queue"] = partition
+            self.scenario["default_queue"] = self.default = partition
         for key, (_, at) in keys.items():
             if key not in _PARTITION_KEYS and not (
                 key in ("allowqos", "denyqos") and self._by_qos()
@@ -300,11 +311,7 @@ class Partitions:
         """A leaf for each QOS of a partition, if jobs are preempted by QOS."""
         if not self._by_qos():
             return []
-        common = {
-            key: queue.pop(key)
-            for key in list(queue)
-            if key in _OF_LEAVES or key.startswith("priority_")  # multifactor
-        }
+        common = self._of_leaves(queue)
         everywhere = self.settings.get("preemptmode", "OFF")
         cluster = {word.strip().upper() for word in everywhere.split(",") if word.strip()}
         out: List[Json] = []
@@ -320,6 +327,9 @@ class Partitions:
             if qos.exempt:
                 leaf["min_runtime_s"] = seconds(qos.place("PreemptExemptTime"), qos.exempt)
             self._mode(qos.place("PreemptMode"), words, "quantum_s" in queue, leaf)
+            budgets = self.budgets.of(qos.place("GrpTRESMins"), qos.mins)
+            if budgets:
+                leaf["budgets"] = budgets
             out.append(leaf)
         if not out:
             raise ConvertError(self.settings.file, "no QOS for partition %s" % quote(queue["name"]))
@@ -329,12 +339,55 @@ class Partitions:
             self.scenario["default_queue"] = normal if normal in names else names[0]
         return out
 
+    @staticmethod
+    def _of_leaves(queue: Json) -> Json:
+        """Take the members that are those of leaves."""
+        return {
+            key: queue.pop(key)
+            for key in list(queue)
+            if key in _OF_LEAVES or key.startswith("priority_")  # multifactor
+        }
+
+    def _partition_qos(self, queue: Json, keys: Dict[str, Tuple[str, Line]]) -> None:
+        """The budget of the QOS of a partition."""
+        text, line = keys.get("qos", ("", None))
+        if line is None or not text:
+            return
+        qos = next((each for each in self.qos if each.name == text), None)
+        if qos is None and self.qos:
+            raise ConvertError(line.place("qos"), "no QOS %s" % quote(text))
+        if qos is None:
+            self.report.warn(line.place("qos"), "QOS are not in these files; no limit of it counts")
+            return
+        budgets = self.budgets.of(qos.place("GrpTRESMins"), qos.mins)
+        if budgets:
+            queue["budgets"] = budgets
+
+    def _accounts(self, queue: Json) -> List[Json]:
+        """A queue for each account, if accounts are given."""
+        if not self.accounts.listed():
+            return []
+        if self.scenario.get("default_queue") == queue["name"]:
+            del self.scenario["default_queue"]
+        return put_accounts(queue, self._of_leaves(queue), self.accounts, self.budgets)
+
+    def _settle_budgets(self) -> None:
+        """Warn of what budgets of several partitions do not say."""
+        if self._by_qos() and self.accounts.rows:
+            self.report.warn(
+                self.settings.place("preempttype"), "preempt/qos: accounts are not read beside QOS"
+            )
+        for place, count in self.budgets.uses.items():
+            if count > 1:
+                self.report.warn(place, "counts in each partition by itself")
+
     def _settle_classes(self) -> None:
         """Leave out classes if no partition has jobs of them."""
         if not self._by_qos():
             if self.qos:
                 self.report.warn(
-                    self.settings.place("preempttype"), "not preempt/qos: QOS are not read"
+                    self.settings.place("preempttype"),
+                    "not preempt/qos: of QOS only the budgets of those that a partition names count",
                 )
             return
         leaves = [queue for queue in self.scenario.get("queues", []) if "preempt_class" in queue]

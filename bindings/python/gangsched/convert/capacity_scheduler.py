@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YARN's ``capacity-scheduler.xml``, with the preemption part of ``yarn-site.xml``.
+"""YARN's ``capacity-scheduler.xml``, with the preemption part of ``yarn-site.xml``, and the node
+labels as ``yarn cluster --list-node-labels`` prints them.
 
 Queues are named by their whole path, "root.a.b". ``P`` is ``yarn.scheduler.capacity.<path>.``.
 
@@ -20,6 +21,7 @@ Hadoop                                          scenario
                                                 ``KIND@default`` for nodes in no other partition;
                                                 ``P accessible-node-labels`` without L: nothing
                                                 there, and a limit of 0
+node labels, ``exclusivity`` = false            ``partitions[].mode: lending``; true: exclusive
 ``P state`` = STOPPED                           ``state: draining``, of queues below, too
 ``P ordering-policy`` of a parent               ``child_order: utilization`` (default) or
                                                 ``priority-utilization``
@@ -53,12 +55,13 @@ enforced. Everything else becomes a warning.
 """
 from __future__ import annotations
 
-from typing import Optional, Sequence
+from typing import Dict, Optional, Sequence
 
-from ._base import Json, Part, Report, Source, boolean, seconds
+from ._base import ConvertError, Json, Part, Report, Source, boolean, quote, seconds
 from ._capacity_queues import QueueMembers
 from ._capacity_rules import PREFIX, Rules
 from ._capacity_tree import DEFAULT_PARTITION
+from ._node_labels import read_labels
 from ._yarn import milliseconds, warn_without_preemption, without_acls
 
 MONITOR = "yarn.resourcemanager.scheduler.monitor."
@@ -147,16 +150,31 @@ class _Converter(QueueMembers):
         if listed:
             scenario["rules"] = listed
         if self.labels:
-            scenario["partitions"] = [{"name": label, "mode": "exclusive"} for label in self.labels]
+            scenario["partitions"] = [
+                {"name": label, "mode": self._mode(label)} for label in self.labels
+            ]
             scenario["partitions"].append({"name": DEFAULT_PARTITION})
-            self.report.warn(
-                self.place(self.root, "accessible-node-labels"),
-                "labels are taken for exclusive; that is set where labels are made, not here",
-            )
+            if not self.listed:
+                self.report.warn(
+                    self.place(self.root, "accessible-node-labels"),
+                    "labels are taken for exclusive; that is set where labels are made, not here: "
+                    "give the output of yarn cluster --list-node-labels, too",
+                )
         self._calculator()
         without_acls(self.conf, self.report, scenario["queues"])
         self._unused()
         return Part(scenario, [self._put_default, self.scale])
+
+    #: the node labels of the site, and whether they are exclusive; empty: not given
+    listed: Dict[str, bool] = {}
+
+    def _mode(self, label: str) -> str:
+        if self.listed and label not in self.listed:
+            raise ConvertError(
+                self.place(self.root, "accessible-node-labels"),
+                "no node label %s is listed" % quote(label),
+            )
+        return "exclusive" if self.listed.get(label, True) else "lending"
 
     def _calculator(self) -> None:
         key = PREFIX + "resource-calculator"
@@ -230,5 +248,20 @@ def _in_order(queue: Json) -> Json:
 
 
 def convert(sources: Sequence[Source], report: Report) -> Part:
-    """Convert ``capacity-scheduler.xml`` and, if it is among the inputs, ``yarn-site.xml``."""
-    return _Converter(sources, report).convert()
+    """Convert ``capacity-scheduler.xml`` and, if they are among the inputs, ``yarn-site.xml`` and
+    the list of node labels.
+    """
+    lists = [source for source in sources if source.form == "node-labels"]
+    listed: Dict[str, bool] = {}
+    for source in lists:
+        for label, exclusive in read_labels(source).items():
+            if listed.setdefault(label, exclusive) != exclusive:
+                raise ConvertError(source.name, "label %s is there twice" % quote(label))
+    rest = [source for source in sources if source.form != "node-labels"]
+    if not rest:
+        raise ConvertError(
+            lists[0].name, "node labels complete a capacity-scheduler.xml: give it, too"
+        )
+    converter = _Converter(rest, report)
+    converter.listed = listed
+    return converter.convert()

@@ -12,7 +12,8 @@ pods                                            ``tasks``: :mod:`gangsched.conve
 label kueue.x-k8s.io/queue-name; Volcano queue  ``queue``; without one a queue called default
 **PodGroup** ``minMember``, ``minTaskMember``   ``min``, of groups, too; its pods are tasks; without
                                                 any there are ``minMember`` that share
-                                                ``minResources``
+                                                ``minResources``; with some, those that miss are
+                                                to come: ``announced``, ``arrivals``
 ``scheduleTimeoutSeconds``                      ``start_within_s``
 **Volcano Job** ``tasks[].replicas``,           ``tasks``, ``min``, ``after``
 ``minAvailable``, ``dependsOn``
@@ -419,18 +420,20 @@ class _Jobs(Pods):
             if declared["pods"]
             else self._imagined(spec, declared["min"])
         )
-        total = sum(task.get("count", 1) for task in tasks)
-        if declared["min"] > total:
-            raise spec.get("minMember").fail(
-                "%d, but the group has %d pods" % (declared["min"], total)
-            )
+        least = {
+            word: member.number(0, 0, MAX_TASKS)
+            for word, member in spec.get("minTaskMember").members().items()
+        }
+        arrivals = self._announce(spec, declared, tasks, least) if declared["pods"] else []
         job = self.add(at, tasks, {"min": declared["min"]})
-        for word, least in spec.get("minTaskMember").members().items():
+        if arrivals:
+            job.update(announced=True, arrivals=arrivals)
+        for word, member in spec.get("minTaskMember").members().items():
             task = next((t for t in tasks if t.get("name") == word), None)
             if task is None:
-                self.report.warn(least.place, "no pods of this task are given")
+                self.report.warn(member.place, "no pods of this task are given")
             else:
-                task["min"] = least.number(0, 0, task.get("count", 1))
+                task["min"] = member.number(0, 0, task.get("count", 1))
         self.queue(job, spec.get("queue"))
         self.kueue_queue(job, at)
         self.priority(job, spec.get("priorityClassName"))
@@ -443,6 +446,46 @@ class _Jobs(Pods):
         spec.get("minResources"), spec.get("minMember")
         spec.done()
         self.members_done(at)
+
+    def _announce(
+        self, spec: At, declared: Json, tasks: List[Json], least: Dict[str, int]
+    ) -> List[Json]:
+        """Add the tasks of members without pods; returns which are there, or nothing if all are."""
+        here = [task.get("count", 1) for task in tasks]
+        for task in tasks:
+            task["count"] = max(task.get("count", 1), least.get(task.get("name", ""), 0))
+        missing = declared["min"] - sum(task["count"] for task in tasks)
+        member = spec.get("minMember")
+        if missing > 0:
+            rest = self._unnamed(spec, declared["pods"], missing)
+            if rest is None:
+                most = max(tasks, key=lambda task: int(task["count"]))
+                most["count"] += missing
+                of = " of group %s" % quote(most["name"]) if "name" in most else ""
+                what = "taken to be like those%s that are there" % of
+            else:
+                tasks.append(rest)
+                what = "which share the rest of minResources"
+            self.report.warn(member.place, "%d pods are to come, %s" % (missing, what))
+        came = [{"at_s": 0, "group": i, "count": count} for i, count in enumerate(here)]
+        short = sum(task["count"] for task in tasks) > sum(here)
+        for task in tasks:
+            if task["count"] == 1:
+                del task["count"]
+        return came if short else []
+
+    def _unnamed(self, spec: At, pods: Sequence[At], missing: int) -> Optional[Json]:
+        """The tasks of `missing` pods, from what the pods leave of minResources."""
+        shared = {
+            key: self.quantity(at) for key, at in spec.get("minResources").members().items()
+        }
+        for pod in pods:
+            for key, value in self.requests(pod.get("spec")).items():
+                shared[key] = shared.get(key, Fraction(0)) - value
+        rest = {key: value for key, value in shared.items() if value > 0}
+        if not rest:
+            return None
+        return self._shared(spec, rest, missing)
 
     def _members(self, pods: Sequence[At]) -> List[Json]:
         """Pods with equal requests are one group."""
@@ -470,8 +513,14 @@ class _Jobs(Pods):
     def _imagined(self, spec: At, count: int) -> List[Json]:
         """A PodGroup without pods: minMember tasks that share minResources."""
         shared = {
-            key: self.quantity(at) / count for key, at in spec.get("minResources").members().items()
+            key: self.quantity(at) for key, at in spec.get("minResources").members().items()
         }
+        self.report.warn(spec.place, "its pods are not given; its tasks are alike")
+        return [self._shared(spec, shared, count)]
+
+    def _shared(self, spec: At, total: Dict[str, Fraction], count: int) -> Json:
+        """A group of `count` equal tasks with so much together."""
+        shared = {key: value / count for key, value in total.items()}
         for key, value in shared.items():
             if key in GPUS and value.denominator != 1:
                 self.report.warn(
@@ -482,10 +531,9 @@ class _Jobs(Pods):
                 shared[key] = Fraction(-(-value // 1))
             elif key == "cpu":
                 shared[key] = Fraction(-(-value * 1000 // 1), 1000)
-        self.report.warn(spec.place, "its pods are not given; its tasks are alike")
         task: Json = {"count": count}
         self.put(spec.place, task, shared)
-        return [task]
+        return task
 
     # -- the scenario --
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slurm's ``slurm.conf``, ``gres.conf``, ``topology.conf``, and the output of
-``sacctmgr -P show qos``.
+``sacctmgr -P show qos``, and ``sacctmgr -P show assoc`` or ``sacctmgr dump``. Batch scripts:
+:mod:`gangsched.convert._sbatch`.
 
 ============================================  ======================================================
 Slurm                                         scenario
@@ -48,21 +49,20 @@ Partitions of one ``PriorityTier``            with ``order: multifactor`` childr
                                               ``bf_max_job_test``
 ``SchedulerType`` = sched/builtin             ``block: strict``
 ``PriorityDecayHalfLife``                     ``half_life_s``, with ``PriorityWeightFairshare``
-``GrpTRESMins`` of accounts, QOS              not in these files: ``budgets`` of queues; with
-                                              ``AccountingStorageEnforce`` = safe ``exhausted: safe``,
-                                              else ``kill``
-``--array=0-99%n`` of a job                   not in these files: ``array``, ``array_max_running`` of
-                                              the jobs
+``GrpTRESMins`` of a QOS, an account, all     ``budgets`` of its queue; of the users of an account if
+users of an account                           they are equal: ``per_user``. A QOS has a queue with
+                                              preempt/qos, or as ``QOS`` of a partition
+``AccountingStorageEnforce``                  safe: ``exhausted: safe``; limits: ``kill``; else there
+                                              are no budgets
+``PriorityUsageResetPeriod``                  ``period_s`` of budgets
+Accounts, ``Share``, also of users            a queue PARTITION.ACCOUNT, below that of its parent, with
+                                              ``weight`` and ``users``; not beside preempt/qos
 ``Licenses``                                  ``kinds`` of the cluster
 ``SwitchName``                                ``levels`` switchN ... switch1, ``topology`` of nodes
 ``BlockName``, ``BlockSizes``                 ``levels`` block, blocks of larger sizes before it
 ============================================  ======================================================
 
-Options of jobs are in no file. ``--switches=1@TIME`` corresponds to a job with ``prefer``:
-"switch1" and ``prefer_wait_s``, at most ``max_switch_wait`` of ``SchedulerParameters``.
-
-Limits of accounts and QOS are in Slurm's database; they are not read. Everything else becomes a
-warning.
+Other limits of accounts and QOS are not read. Everything else becomes a warning.
 """
 from __future__ import annotations
 
@@ -72,6 +72,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from ._base import (
     MAX_AMOUNT, ConvertError, Json, Part, Report, Source, add_kind, integer, kind_name, seconds,
 )
+from ._sbatch import Scripts, looks_like as script_looks_like
+from ._slurm_accounts import looks_like as accounts_look_like, read_accounts
 from ._slurm_lines import Line, Settings, minutes, read_lines
 from ._slurm_nodes import Nodes
 from ._slurm_qos import read_qos
@@ -98,13 +100,20 @@ class _Converter:
         self.settings = Settings(sources[0].name)
         self.nodes = Nodes(self.scenario, report)
         self.partitions = Partitions(self.settings, self.nodes.nodes, self.scenario, report)
+        self.scripts = Scripts(self.settings, self.scenario, report)
         self.gres_lines: List[Line] = []
         self.switch_lines: List[Line] = []
         node_defaults: Dict[str, Tuple[str, Line]] = {}
         part_defaults: Dict[str, Tuple[str, Line]] = {}
         for source in sources:
+            if source.form == "sbatch" or looks_like(source.text) == "sbatch":
+                self.scripts.add(source)
+                continue
             if source.form == "qos" or looks_like(source.text) == "qos":
                 self.partitions.qos += read_qos(source, report)
+                continue
+            if source.form == "assoc" or looks_like(source.text) == "assoc":
+                read_accounts(source, self.partitions.accounts, report)
                 continue
             lines = read_lines(source, report)
             is_gres = source.form == "gres" or looks_like(source.text) == "gres"
@@ -135,7 +144,7 @@ class _Converter:
             return
         add(line, {**defaults, **own})
 
-    def _settings(self) -> None:
+    def _licences(self) -> None:
         settings = self.settings
         for word in settings.get("licenses").split(","):
             kind, _, count = word.strip().replace("*", ":").partition(":")
@@ -143,6 +152,9 @@ class _Converter:
                 place = settings.place("licenses")
                 add_kind(place, self.scenario, kind_name(place, kind), None,
                          integer(place, count or "1", 0, MAX_AMOUNT))
+
+    def _settings(self) -> None:
+        settings = self.settings
         if settings.get("priorityweightfairshare", "0") not in ("", "0"):
             half = minutes(
                 settings.place("prioritydecayhalflife"),
@@ -163,7 +175,7 @@ class _Converter:
                     "%s: %s" % (settings.place("schedulerparameters"), key),
                     "not needed: starts are planned at exact times"
                     if key.startswith("bf_")
-                    else "each job states its own prefer_wait_s"
+                    else "bounds --switches of batch scripts"
                     if key == "max_switch_wait"
                     else "no counterpart",
                 )
@@ -178,12 +190,16 @@ class _Converter:
     def convert(self) -> Part:
         nodes = self.nodes.nodes
         self.nodes.read_gres(self.gres_lines)
+        self.partitions.accounts.check()
         Topology(
             self.switch_lines, nodes, self.nodes.declared, self.scenario, self.report
         ).convert()
         for node in nodes.values():
             self.nodes.put_gres(node)
+        self._licences()
         self.partitions.convert()
+        self.scripts.default = self.partitions.default
+        self.scripts.convert()
         self._settings()
         if nodes:
             self.scenario["nodes"] = [node.json for node in nodes.values()]
@@ -195,13 +211,17 @@ class _Converter:
                 )
         if not self.scenario:
             raise ConvertError(self.settings.file, "no nodes, partitions or switches")
-        return Part(self.scenario)
+        return Part(self.scenario, [lambda merged, _report: self.scripts.place(merged)])
 
 
 def looks_like(text: str) -> Optional[str]:
-    """Which file the text is: slurm, gres, topology or qos."""
+    """Which file the text is: slurm, gres, topology, qos, assoc or sbatch."""
+    if script_looks_like(text):
+        return "sbatch"
     if re.match(r"(?i)\s*([A-Z]+\|)*Preempt(\||[ \t\r]*\n|$)", text):
         return "qos"
+    if accounts_look_like(text):
+        return "assoc"
     plain = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
     if re.search(r"(?im)^\s*(SwitchName|BlockName)\s*=", plain):
         return "topology"
@@ -216,6 +236,6 @@ def looks_like(text: str) -> Optional[str]:
 
 
 def convert(sources: Sequence[Source], report: Report) -> Part:
-    """Convert those of ``slurm.conf``, ``gres.conf``, ``topology.conf`` and the QOS that are
-    given."""
+    """Convert those of ``slurm.conf``, ``gres.conf``, ``topology.conf``, the QOS, the accounts
+    and the batch scripts that are given."""
     return _Converter(sources, report).convert()
