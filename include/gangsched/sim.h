@@ -27,7 +27,8 @@
  *     count such a job.
  *   - It may fail by itself (task_mtbf_ns), and so may nodes (node_mtbf_ns, node_repair_ns). The
  *     job's own policy decides what follows (gang_job_spec.loss; gang_sim_opts.loss for jobs of a
- *     trace).
+ *     trace: by default they restart). What lies on a node that is down, or was lost, is not used:
+ *     usage never exceeds what is up.
  *
  * Same input, same output, byte for byte, on any machine: all random numbers derive from `seed`,
  * each from its own stream.
@@ -132,6 +133,9 @@ enum {
     GANG_SIM_RECORD_TIMELINE = 2 /**< usage over time: gang_sim_get_sample() */
 };
 
+/** gang_sim_opts.loss: GANG_LOSS_COUNT, for jobs of traces. */
+enum { GANG_SIM_LOSS_COUNT = -1 };
+
 /** Options; zero is the default. */
 struct gang_sim_opts {
     size_t size; /**< sizeof(struct gang_sim_opts) */
@@ -172,7 +176,10 @@ struct gang_sim_opts {
     int64_t node_repair_ns; /**< mean time to repair, exponential; 0: an hour */
     /** mean running time of a task until it fails, exponential; 0: tasks do not fail */
     int64_t task_mtbf_ns;
-    int32_t loss; /**< GANG_LOSS_* of jobs of traces */
+    /** What jobs of traces do about lost tasks: GANG_LOSS_FAIL, _RESTART, _REFILL, _SHRINK;
+     *  GANG_SIM_LOSS_COUNT: the other tasks go on, at the speed of so many tasks; 0:
+     *  GANG_LOSS_RESTART */
+    int32_t loss;
     int32_t
         recorded_ends;    /**< 1: a job that failed in the trace fails at the end of its run time */
     int64_t max_restarts; /**< of GANG_LOSS_RESTART; 0: no bound */

@@ -30,7 +30,7 @@ static gang_result check_opts(const struct gang_sim_opts *o, struct gang_error *
                   {"node_mtbf_ns", o->node_mtbf_ns, 0, INT64_MAX},
                   {"node_repair_ns", o->node_repair_ns, 0, LONGEST_NS},
                   {"task_mtbf_ns", o->task_mtbf_ns, 0, INT64_MAX},
-                  {"loss", o->loss, GANG_LOSS_COUNT, GANG_LOSS_SHRINK},
+                  {"loss", o->loss, GANG_SIM_LOSS_COUNT, GANG_LOSS_SHRINK},
                   {"recorded_ends", o->recorded_ends, 0, 1},
                   {"max_restarts", o->max_restarts, 0, INT64_MAX},
                   {"sample_ns", o->sample_ns, 0, LONGEST_NS},

@@ -57,19 +57,11 @@ gang_result gang__sim_fail_begin(gang_sim *sim)
 }
 
 /* A job with tasks there loses the work since its last checkpoint. */
-static bool lies_on(const struct gang__sim_job *j, size_t node)
-{
-    for (size_t k = 0; k < j->at.count; k++)
-        if (j->at.list[k].node == node)
-            return true;
-    return false;
-}
-
 static void lose(gang_sim *sim, size_t node)
 {
     for (size_t i = 0; i < sim->actives; i++) {
         struct gang__sim_job *j = gang__sim_at(sim, sim->active[i]);
-        if (!lies_on(j, node) || j->done_ns != GANG_TRACE_UNKNOWN)
+        if (!gang__sim_lies_on(j, node) || j->done_ns != GANG_TRACE_UNKNOWN)
             continue;
         gang__sim_progress(sim, j);
         if (!j->stages)
@@ -174,8 +166,7 @@ gang_result gang__sim_task_fails(gang_sim *sim, size_t index, uint32_t gang)
         return r == GANG_ENOMEM ? r : GANG_OK;
     gang__sim_progress(sim, j);
     gang__sim_rewind(w);
-    if (j->stages)
-        gang__sim_touch_later(sim, index);
+    gang__sim_touch_later(sim, index); /* the scheduler takes its place in the next run */
     j->failures++;
     sim->dirty = true;
     gang__sim_touch(sim, index);

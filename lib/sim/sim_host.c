@@ -68,6 +68,8 @@ static void ended(gang_sim *sim, struct gang__sim_job *j, int32_t end)
     j->stage = GANG__SIM_OVER;
     if (end == GANG_END_TIMEOUT && j->work.left_ns == 0)
         end = GANG_END_SUCCESS; /* its limit was its run time */
+    if (end == GANG_END_SUCCESS && j->fails)
+        end = GANG_END_FAILED;
     j->end = (uint8_t)end;
     j->end_ns = j->done_ns != GANG_TRACE_UNKNOWN ? j->done_ns : sim->now_ns;
     sim->last_end_ns = j->end_ns > sim->last_end_ns ? j->end_ns : sim->last_end_ns;
@@ -210,6 +212,13 @@ static int32_t on_preempt(const struct gang_event *e, void *user)
     return sim->opts.stop_ns == 0;
 }
 
+/* Its grace is over: it has stopped, and its places are free when the run ends. */
+static int32_t on_kill(const struct gang_event *e, void *user)
+{
+    gang__sim_touch(user, (size_t)e->cookie);
+    return 0;
+}
+
 static int64_t on_predict(const struct gang_event *e, void *user)
 {
     const gang_sim *sim = user;
@@ -243,7 +252,7 @@ static int32_t on_reservation(const struct gang_reservation_event *e, void *user
 /* A simulated node that goes down takes its tasks with it. */
 static int32_t on_lost(const struct gang_event *e, void *user)
 {
-    (void)e, (void)user;
+    gang__sim_touch(user, (size_t)e->cookie);
     return 0;
 }
 
@@ -254,6 +263,7 @@ struct gang_host_ops gang__sim_host_ops(const gang_sim *sim)
                                   .grow = on_grow,
                                   .shrink = on_shrink,
                                   .preempt = on_preempt,
+                                  .kill = on_kill,
                                   .suspend = on_suspend,
                                   .resume = on_resume,
                                   .state = on_state,

@@ -77,6 +77,7 @@ struct gang__sim_job {
     uint64_t began;     /* number of its start, or of when it began to wait */
     struct gang__sim_placements at;
     uint32_t touched; /* index + 1 of the next one that is to be settled; itself: the last */
+    uint32_t hit;     /* index + 1 of the next one to settle after the run; itself: the last */
     uint32_t active;  /* position in gang_sim.active, + 1 */
     uint32_t epoch;
     uint32_t starts, preemptions, failures;
@@ -85,6 +86,7 @@ struct gang__sim_job {
     uint8_t state;            /* GANG_JOB_* */
     uint8_t end;              /* GANG_END_* */
     bool held;                /* by the policy */
+    bool fails;               /* its work ended badly, as its trace says */
 };
 
 /* One gang of a job of several gangs. */
@@ -115,7 +117,6 @@ struct gang__sim_stages {
     struct gang__sim_gang *gang; /* in the same block */
     struct gang__sim_wait *wait;
     uint32_t gangs, waits;
-    uint32_t hit; /* index + 1 of the next one to be looked at after the run; itself: the last */
 };
 
 /* Where jobs come from: a trace, or gang_sim_submit(). */
@@ -452,13 +453,13 @@ void gang__sim_served(const struct gang__sim_job *j, double *used_s, double *los
 gang_result gang__sim_nodes(gang_sim *sim); /* as the cluster has them now */
 int64_t gang__sim_node_index(const gang_sim *sim, gang_node_id id); /* -1: not known */
 void gang__sim_node_state(gang_sim *sim, size_t node, bool up);
+bool gang__sim_lies_on(const struct gang__sim_job *j, size_t node);
 /* Sums usage up to now_ns. Called before each change and only then, so that sums do not depend on
  * where a run was cut. */
 void gang__sim_spend(gang_sim *sim);
 struct gang__sim_area gang__sim_area(const gang_sim *sim);
-/* Where a job is, from now on. `alloc` GANG_ID_NONE: nowhere. */
-gang_result gang__sim_place(gang_sim *sim, size_t index, gang_alloc_id alloc);
-/* The same, gang by gang: of a gang the number of its tasks is returned in `tasks`. */
+/* Where a job is, from now on, gang by gang: of a gang the number of its tasks on nodes that are up
+ * is returned in `tasks`. `alloc` GANG_ID_NONE: it is nowhere. */
 void gang__sim_gather_begin(gang_sim *sim);
 gang_result gang__sim_gather(gang_sim *sim, uint32_t gang, gang_alloc_id alloc, int64_t *tasks);
 gang_result gang__sim_gather_end(gang_sim *sim, size_t index);

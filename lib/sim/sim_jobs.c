@@ -264,7 +264,9 @@ gang_result gang__sim_arrive(gang_sim *sim, size_t index)
     spec.priority = j->priority;
     spec.preemptible = sim->opts.preemptible ? sim->opts.preemptible > 0 : t.preemptible;
     spec.hold = j->held;
-    spec.loss = sim->opts.loss;
+    spec.loss = sim->opts.loss == GANG_SIM_LOSS_COUNT ? GANG_LOSS_COUNT
+                : sim->opts.loss == 0                 ? GANG_LOSS_RESTART
+                                                      : sim->opts.loss;
     spec.max_restarts = sim->opts.max_restarts ? sim->opts.max_restarts : INT64_MAX;
     spec.time_limit_ns = j->limit_ns;
     spec.request.groups = t.groups;

@@ -56,12 +56,12 @@ static gang_result ends(gang_sim *sim, size_t index, uint32_t gang)
     size_t row;
     const struct gang__sim_source *s = gang__sim_source(sim, index, &row);
     struct gang_trace_job t = GANG_TRACE_JOB_INIT;
-    int32_t success = 1;
-    if (sim->opts.recorded_ends && s->trace && gang_trace_get(s->trace, row, &t) == GANG_OK)
-        success = t.end != GANG_END_FAILED;
-    gang_result r = gang_report_end(sim->sched, j->id, success);
+    /* For the scheduler it ends well: a job whose tasks were lost would start again. */
+    gang_result r = gang_report_end(sim->sched, j->id, 1);
     if (r != GANG_OK)
         return r == GANG_ENOMEM ? r : GANG_OK;
+    j->fails = sim->opts.recorded_ends && s->trace &&
+               gang_trace_get(s->trace, row, &t) == GANG_OK && t.end == GANG_END_FAILED;
     gang__sim_progress(sim, j);
     j->done_ns = sim->now_ns;
     j->work.works = false;
@@ -214,7 +214,7 @@ static gang_result begin(gang_sim *sim)
     gang_result r = gang__sim_nodes(sim);
     if (r == GANG_OK)
         r = gang__sim_fail_begin(sim);
-    return r == GANG_OK && sim->unsettled ? settle(sim) : r;
+    return r == GANG_OK && (sim->unsettled || sim->touched) ? settle(sim) : r;
 }
 
 /* One instant. *why: GANG_SIM_*, or -1: on. */

@@ -174,6 +174,12 @@ static void preempted(gang_sim *sim, struct gang__sim_job *j, uint32_t gang, boo
     p->work.ahead_ns = gang__add_sat(p->work.ahead_ns, ns);
 }
 
+/* It works, or is between two time slices, and was not asked to stop. */
+static bool is_held(const struct gang__sim_gang *p)
+{
+    return p->work.works || (p->out && p->stopped_ns == INT64_MAX);
+}
+
 bool gang__sim_gang_stops(gang_sim *sim, size_t index, const struct gang_event *e)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
@@ -182,9 +188,11 @@ bool gang__sim_gang_stops(gang_sim *sim, size_t index, const struct gang_event *
                 e->reason == GANG_REASON_END;
     gang__sim_progress(sim, j);
     p->work.unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
-    if (p->work.works || p->out)
+    bool out = p->out;
+    if (is_held(p))
         preempted(sim, j, (uint32_t)e->gang, !ends && e->reason != GANG_REASON_MOVE);
-    if (sim->opts.stop_ns > 0) { /* it takes its time */
+    if (sim->opts.stop_ns > 0) { /* it takes its time, also between two time slices */
+        p->out = out;
         p->alloc = e->alloc;
         p->stopped_ns = gang__add_sat(sim->now_ns, sim->opts.stop_ns);
     }
@@ -222,7 +230,7 @@ void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct
             p->work.works = false; /* it stays in memory */
         else if (e->state == GANG_JOB_RUNNING && was == GANG_JOB_SUSPENDED)
             p->work.works = can_work(p);
-        else if (e->state == GANG_JOB_PENDING && (p->work.works || p->out)) {
+        else if (e->state == GANG_JOB_PENDING && is_held(p)) {
             /* all its tasks were lost */
             preempted(sim, j, i, true);
             gang__sim_report_gang(sim, GANG_SIM_STOPPED, index, i, e->reason, e->text);
@@ -237,26 +245,6 @@ void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
-
-void gang__sim_touch_later(gang_sim *sim, size_t index)
-{
-    struct gang__sim_stages *st = gang__sim_at(sim, index)->stages;
-    if (st->hit)
-        return;
-    st->hit = sim->hit ? sim->hit : (uint32_t)index + 1;
-    sim->hit = (uint32_t)index + 1;
-}
-
-void gang__sim_touch_hit(gang_sim *sim)
-{
-    while (sim->hit) {
-        size_t index = sim->hit - 1;
-        struct gang__sim_stages *st = gang__sim_at(sim, index)->stages;
-        sim->hit = st->hit == index + 1 ? 0 : st->hit;
-        st->hit = 0;
-        gang__sim_touch(sim, index);
-    }
-}
 
 gang_result gang__sim_gang_ends(gang_sim *sim, size_t index, uint32_t gang)
 {
@@ -357,9 +345,14 @@ gang_result gang__sim_stages_settle(gang_sim *sim, size_t index)
         struct gang__sim_gang *p = &j->stages->gang[i];
         gang_alloc_id alloc =
             lives ? gang_job_alloc(sim->sched, j->id, (int32_t)i) : (gang_alloc_id)GANG_ID_NONE;
-        gang_result r = gang__sim_gather(sim, i, alloc, &p->held_tasks);
+        /* before its first time slice, and between two, it holds places and uses none */
+        bool uses = alloc == p->alloc && !p->out;
+        int64_t tasks;
+        gang_result r = gang__sim_gather(sim, i, uses ? alloc : GANG_ID_NONE, &tasks);
         if (r != GANG_OK)
             return r;
+        if (uses)
+            p->held_tasks = tasks;
         if (alloc != p->alloc) { /* the scheduler took what it had: lost whole, or killed */
             gang__sim_halt(&p->work);
             p->out = false;

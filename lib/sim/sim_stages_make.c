@@ -132,6 +132,5 @@ struct gang__sim_stages *gang__sim_stages_copy(const struct gang__sim_stages *fr
     memcpy(to->gang, from->gang, from->gangs * sizeof(*to->gang));
     memcpy(to->wait, from->wait, from->waits * sizeof(*to->wait));
     to->waits = from->waits;
-    to->hit = from->hit;
     return to;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Placements of jobs, and usage: now, and times time. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/wide.h"
@@ -26,6 +27,10 @@ struct gang__sim_area gang__sim_area(const gang_sim *sim)
 
 void gang__sim_spend(gang_sim *sim)
 {
+    /* While time passed, no more was used than was up. */
+    assert(sim->now_ns <= sim->used_until_ns ||
+           (sim->cpu_used <= sim->cpu_all && sim->memory_used <= sim->memory_all &&
+            sim->gpu_used <= sim->gpu_all && sim->gpu_used >= 0));
     sim->area = gang__sim_area(sim);
     sim->used_until_ns = sim->now_ns;
 }
@@ -97,13 +102,32 @@ static void count_node(gang_sim *sim, const struct gang__sim_node *n, int64_t si
     }
 }
 
+bool gang__sim_lies_on(const struct gang__sim_job *j, size_t node)
+{
+    for (size_t k = 0; k < j->at.count; k++)
+        if (j->at.list[k].node == node)
+            return true;
+    return false;
+}
+
+/* What lies on a node that went down is not used: settle the jobs before time passes. */
+static void touch_jobs(gang_sim *sim, size_t node)
+{
+    for (size_t i = 0; i < sim->actives; i++)
+        if (gang__sim_lies_on(gang__sim_at(sim, sim->active[i]), node))
+            gang__sim_touch(sim, sim->active[i]);
+}
+
 void gang__sim_node_state(gang_sim *sim, size_t node, bool up)
 {
     struct gang__sim_node *n = &sim->node[node];
+    bool went = n->up && !up;
     gang__sim_spend(sim);
     count_node(sim, n, -1);
     n->up = up;
     count_node(sim, n, 1);
+    if (went)
+        touch_jobs(sim, node);
 }
 
 /* Number of the model of its first GPU; -1: it has none. -2: out of memory. */
@@ -160,8 +184,9 @@ static void update_node(gang_sim *sim, struct gang__sim_node *n, const struct ga
     n->cpu_milli = info->cpu_milli;
     n->memory_bytes = info->memory_bytes;
     n->gpu_milli = gpu_milli;
-    n->up = up;
     count_node(sim, n, 1);
+    if (n->up != up)
+        gang__sim_node_state(sim, (size_t)(n - sim->node), up);
 }
 
 gang_result gang__sim_nodes(gang_sim *sim)
@@ -203,7 +228,7 @@ static int32_t gather_task(const struct gang_task *t, void *user)
     struct gather *g = user;
     struct gang__sim_placements *p = &g->sim->scratch;
     int64_t node = gang__sim_node_index(g->sim, t->node);
-    if (node < 0)
+    if (node < 0 || !g->sim->node[node].up) /* its tasks are over */
         return 0;
     size_t cap = p->cap;
     g->tasks++;
@@ -311,16 +336,6 @@ static void replace(gang_sim *sim, size_t index)
     struct gang__sim_placements was = j->at;
     j->at = *now;
     *now = was;
-}
-
-gang_result gang__sim_place(gang_sim *sim, size_t index, gang_alloc_id alloc)
-{
-    int64_t tasks;
-    gang__sim_gather_begin(sim);
-    if (alloc == GANG_ID_NONE && gang__sim_at(sim, index)->at.count == 0)
-        return GANG_OK;
-    gang_result r = gang__sim_gather(sim, 0, alloc, &tasks);
-    return r == GANG_OK ? gang__sim_gather_end(sim, index) : r;
 }
 
 void gang__sim_gather_begin(gang_sim *sim)

@@ -179,24 +179,32 @@ static gang_result expect_next(gang_sim *sim, size_t index)
 static gang_result settle(gang_sim *sim, size_t index)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
+    struct gang_job_info info = {.size = sizeof(info)};
     gang_alloc_id alloc = GANG_ID_NONE;
+    int64_t tasks = 0;
     gang__sim_progress(sim, j);
     j->epoch++;
     if (j->stages)
         return gang__sim_stages_settle(sim, index);
-    if (j->stage == GANG__SIM_KNOWN &&
-        (j->state == GANG_JOB_RUNNING || j->state == GANG_JOB_STOPPING)) {
-        struct gang_job_info info = {.size = sizeof(info)};
-        if (gang_job_get(sim->sched, j->id, &info) == GANG_OK) {
-            alloc = info.alloc;
-            j->held_tasks = info.tasks;
-        }
-        j->work.speed_ppm = gang__sim_speed(sim, index, j->held_tasks, j->tasks);
-        gang_result r = expect_next(sim, index);
-        if (r != GANG_OK)
-            return r;
+    bool holds = j->stage == GANG__SIM_KNOWN &&
+                 (j->state == GANG_JOB_RUNNING || j->state == GANG_JOB_STOPPING);
+    if (holds && gang_job_get(sim->sched, j->id, &info) == GANG_OK) {
+        /* a gang that stops between two time slices holds places and uses none */
+        alloc = info.tasks > 0 ? info.alloc : GANG_ID_NONE;
+        j->held_tasks = info.tasks;
     }
-    return gang__sim_place(sim, index, alloc);
+    gang__sim_gather_begin(sim);
+    gang_result r = gang__sim_gather(sim, 0, alloc, &tasks);
+    if (r == GANG_OK && holds) {
+        /* those on a node that is down work no more, before the scheduler hears of it, too */
+        if (j->state == GANG_JOB_RUNNING)
+            j->held_tasks = gang__min(j->held_tasks, tasks);
+        j->work.speed_ppm = gang__sim_speed(sim, index, j->held_tasks, j->tasks);
+        r = expect_next(sim, index);
+    }
+    if (r != GANG_OK || (alloc == GANG_ID_NONE && j->at.count == 0))
+        return r;
+    return gang__sim_gather_end(sim, index);
 }
 
 void gang__sim_touch(gang_sim *sim, size_t index)
@@ -207,6 +215,26 @@ void gang__sim_touch(gang_sim *sim, size_t index)
         return;
     j->touched = sim->touched ? sim->touched : (uint32_t)index + 1;
     sim->touched = (uint32_t)index + 1;
+}
+
+void gang__sim_touch_later(gang_sim *sim, size_t index)
+{
+    struct gang__sim_job *j = gang__sim_at(sim, index);
+    if (j->hit)
+        return;
+    j->hit = sim->hit ? sim->hit : (uint32_t)index + 1;
+    sim->hit = (uint32_t)index + 1;
+}
+
+void gang__sim_touch_hit(gang_sim *sim)
+{
+    while (sim->hit) {
+        size_t index = sim->hit - 1;
+        struct gang__sim_job *j = gang__sim_at(sim, index);
+        sim->hit = j->hit == index + 1 ? 0 : j->hit;
+        j->hit = 0;
+        gang__sim_touch(sim, index);
+    }
 }
 
 gang_result gang__sim_settle(gang_sim *sim)

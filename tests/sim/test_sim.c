@@ -351,9 +351,11 @@ START_TEST(a_job_that_failed_in_the_trace_fails)
     j.end = GANG_END_FAILED;
     MUST(gang_trace_add(s.trace, &j, NULL));
     s.opts.recorded_ends = 1;
+    s.opts.loss = GANG_LOSS_RESTART; /* for tasks that are lost: this one ended */
     sim_make(&s, NULL);
     sim_run(&s, -1);
     ck_assert_int_eq(sim_get(&s, 0).end, GANG_END_FAILED);
+    ck_assert_int_eq(sim_get(&s, 0).starts, 1);
 }
 END_TEST
 

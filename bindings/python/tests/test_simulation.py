@@ -1312,3 +1312,19 @@ def test_a_mix_is_a_list_of_shapes(cluster, mix):
     with pytest.raises(gs.InvalidArgument) as wrong:
         gs.Simulation(cluster, mix=mix)
     assert wrong.value.path == "shapes"
+
+
+def test_failures_never_use_more_than_there_is(cluster):
+    """Two nodes of 8: one is down for 10 s. It was 24 of 16 GPUs, and the job ended in time."""
+    trace = gs.Trace([
+        {"job": "gang", "submit_s": 0, "run_s": 100, "tasks": 2, "gpus": 8},
+        {"job": "next", "submit_s": 50, "run_s": 100, "tasks": 1, "gpus": 8},
+    ])
+    ends = {None: 110, "restart": 110, "count": 170, "fail": 30}
+    for loss, end in ends.items():
+        with gs.Simulation(cluster, trace, loss=loss) as simulation:
+            simulation.set_node("n0", "down", at_s=30)
+            simulation.set_node("n0", "up", at_s=40)
+            simulation.run()
+            assert simulation.job("gang")["end_s"] == end
+            assert simulation.summary()["gpu_utilisation"] <= 1

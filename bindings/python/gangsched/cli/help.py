@@ -21,7 +21,7 @@ OPTIONS = {
     "node_mtbf_s": "mean time between failures of a node",
     "node_repair_s": "mean time to repair a node",
     "task_mtbf_s": "mean running time of a task until it fails",
-    "loss": "effect of a lost task: count, fail, restart, refill, shrink",
+    "loss": "effect of a lost task: restart (default), count, fail, refill, shrink",
     "max_restarts": "highest number of restarts of a job",
     "recorded_ends": "true: a job that failed in the trace fails at the end of its run time",
     "no_limits": "true: time limits stop no job; plans still use them",

@@ -5,7 +5,7 @@ import math
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Type, Union
 
 from .._lazy import deprecated
-from .._native import ffi, new, utf8
+from .._native import ffi, lib, new, utf8
 from ..case import Case
 from ..enums import Know, LossPolicy, Place, PolicyName, Record, SameInstant, Word
 from ..errors import GangError, InvalidArgument, OutOfRange
@@ -122,6 +122,9 @@ def _set(opts: Any, sched: Any, name: str, value: Any) -> None:
         opts.checkpoint_ns = -1
     elif name in _TIMES:
         setattr(opts, _TIMES[name], ns(value, name))
+    elif name == "loss":
+        number = LossPolicy.number_of(value, name)
+        opts.loss = lib.GANG_SIM_LOSS_COUNT if number == lib.GANG_LOSS_COUNT else number
     elif name in _WORDS:
         setattr(opts, name, _WORDS[name].number_of(value, name))
     elif name in _FLAGS:

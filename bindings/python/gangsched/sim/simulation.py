@@ -96,7 +96,8 @@ class Simulation(RunningSimulation):
         ``one-by-one``; ``place``: ``cluster`` (its policy), ``consolidated``; ``start_s``,
         ``tick_s``, ``pass_s``, ``las_split_gpu_s``, ``restart_s``, ``stop_s``, ``checkpoint_s`` (0:
         always; infinite: never), ``elastic`` (exponent, 1), ``node_mtbf_s``, ``node_repair_s``,
-        ``task_mtbf_s``, ``loss`` (``count``, ``fail``, ``restart``, ``refill``, ``shrink``),
+        ``task_mtbf_s``, ``loss`` (of jobs of traces that lose tasks: ``restart``, the default,
+        ``fail``, ``refill``, ``shrink``, or ``count``: they go on with the others, slower),
         ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``, ``no_limits``,
         ``linger_s``; of the scheduler ``no_preemption``, ``observe_only``, ``scale_guarantees``,
         ``refused_s``, ``preempt_cooldown_s`` (600; 0: none), ``max_preempted_tasks``,
