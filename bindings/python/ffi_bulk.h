@@ -4,7 +4,7 @@
  * index. */
 gang_result gangsched_py_sim_names(const gang_sim *sim, size_t count, char *buffer, size_t size,
                                    int64_t *ends);
-/* which: 0 names, 1 queues, 2 users */
+/* which: 0 names, 1 queues, 2 users, 3 partitions of the first groups */
 gang_result gangsched_py_trace_words(gang_trace *trace, int32_t which, size_t count, char *buffer,
                                      size_t size, int64_t *ends);
 gang_result gangsched_py_allocations(const gang_sim *sim, size_t first, size_t count,

@@ -43,7 +43,8 @@ enum {
     /** The library's own format: CSV with the columns `job`, `submit_s`, `run_s` and optionally
      *  `queue`, `user`, `limit_s`, `priority`, `preemptible` ("true", "false", "above-min"),
      *  `tasks` (1), `min` (all), `cpu` (cores), `mem_mib`, `gpus` (devices), `gpu_milli` (of
-     *  each, 1000), `gpu_models` ("A|B"), where amounts are those of one task; `start_s`, `end`
+     *  each, 1000), `gpu_models` ("A|B"), `partition` (of nodes; any), where amounts are those
+     *  of one task; `start_s`, `end`
      *  ("success", "failed", "cancelled", "preempted", "timeout", "unstarted", "refused",
      *  "deadline"). An empty field is the same as a missing column. A job of several groups has
      *  several consecutive rows with the same `job` and a column `group`; values of the whole
@@ -112,7 +113,7 @@ struct gang_trace_job {
     int64_t started_ns;  /**< recorded start; or GANG_TRACE_UNKNOWN */
     size_t group_size;   /**< sizeof(struct gang_group_spec) */
     /** Of the members of gang_group_spec a trace keeps name, count, min, cpu_milli,
-     *  memory_bytes, gpu_milli, gpu_devices and gpu_models (64 at most). */
+     *  memory_bytes, gpu_milli, gpu_devices, gpu_models (64 at most) and partition. */
     const struct gang_group_spec *groups;
     size_t group_count; /**< 1..4095 */
 };

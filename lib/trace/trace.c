@@ -84,6 +84,8 @@ static struct gang_group_spec group_out(const gang_trace *t, const struct gang__
     spec.memory_bytes = g->memory_bytes;
     spec.gpu_milli = g->gpu_milli;
     spec.gpu_devices = g->gpu_devices;
+    if (g->partition)
+        spec.partition = gang__trace_text(t, g->partition);
     if (g->models) {
         spec.gpu_models = t->models[g->models - 1]->name;
         spec.gpu_model_count = t->models[g->models - 1]->count;

@@ -128,7 +128,6 @@ static const char *not_kept(const struct gang_group_spec *g)
     return g->gpu_memory_bytes                      ? "gpu_memory_bytes"
            : g->amount_count                        ? "amounts"
            : g->label_count                         ? "labels"
-           : g->partition                           ? "partition"
            : g->same                                ? "same"
            : g->prefer                              ? "prefer"
            : g->group_set >= 0                      ? "set"
@@ -189,6 +188,7 @@ static gang_result group_in(gang_trace *t, const struct gang_group_spec *spec,
     if (g->gpu_milli >= 1000 || g->gpu_devices == 1)
         g->gpu_devices = 0; /* the same said twice */
     GANG__TRACE_TRY(word_in(t, spec->name, "name", &g->name, error));
+    GANG__TRACE_TRY(word_in(t, spec->partition, "partition", &g->partition, error));
     return models_in(t, spec, &g->models, error);
 }
 

@@ -29,12 +29,13 @@ enum own {
     GPU_MILLI,
     GPU_MODELS,
     START,
-    END
+    END,
+    IN_PARTITION
 };
-static const char *const columns[] = {"job",        "submit_s", "run_s",       "queue", "user",
-                                      "limit_s",    "priority", "preemptible", "group", "tasks",
-                                      "min",        "cpu",      "mem_mib",     "gpus",  "gpu_milli",
-                                      "gpu_models", "start_s",  "end"};
+static const char *const columns[] = {
+    "job",         "submit_s",   "run_s",   "queue", "user",     "limit_s", "priority",
+    "preemptible", "group",      "tasks",   "min",   "cpu",      "mem_mib", "gpus",
+    "gpu_milli",   "gpu_models", "start_s", "end",   "partition"};
 
 /* The job whose rows are being read. It is added when a row of another job comes. */
 struct job {
@@ -115,6 +116,7 @@ static gang_result read_group(struct gang__trace_table *t, struct gang__trace_gr
     const int64_t cpu = GANG_MAX_CPU_MILLI;
     *g = (struct gang__trace_group){.count = 1};
     GANG__TRACE_TRY(gang__table_word(t, GROUP, &g->name));
+    GANG__TRACE_TRY(read_word(t, IN_PARTITION, &g->partition));
     GANG__TRACE_TRY(gang__table_optional(t, TASKS, 1, 1, GANG__TRACE_MAX_TASKS, &g->count));
     g->min = g->count;
     GANG__TRACE_TRY(gang__table_optional(t, MIN, 1, 0, g->count, &g->min));

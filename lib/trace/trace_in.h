@@ -85,8 +85,10 @@ struct gang__trace_group {
     int64_t memory_bytes;
     int64_t gpu_milli;
     int64_t gpu_devices; /* 0 but for shares of several */
+    uint32_t partition;  /* a word; 0: none */
+    uint32_t reserved0;
 };
-_Static_assert(sizeof(struct gang__trace_group) == 56, "no padding");
+_Static_assert(sizeof(struct gang__trace_group) == 64, "no padding");
 
 struct gang__trace_mix {
     struct gang__hash_link link;

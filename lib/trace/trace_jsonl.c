@@ -7,7 +7,8 @@
 
 #include "trace/trace_json_in.h"
 
-#define GROUP_KEYS "group", "tasks", "min", "cpu", "mem_mib", "gpus", "gpu_milli", "gpu_models"
+#define GROUP_KEYS \
+    "group", "tasks", "min", "cpu", "mem_mib", "gpus", "gpu_milli", "gpu_models", "partition"
 static const char *const group_keys[] = {GROUP_KEYS};
 static const char *const job_keys[] = {
     "job",      "submit_s", "submit_ns",   "run_s",   "run_ns",   "queue", "user",   "limit_s",
@@ -87,6 +88,7 @@ static gang_result read_group(struct gang__trace_reader *r, const struct gang__j
     int64_t gpus = -1, gpu_milli = -1;
     *g = (struct gang__trace_group){.count = 1};
     GANG__TRACE_TRY(gang__trace_json_word(r, at, "group", &g->name));
+    GANG__TRACE_TRY(gang__trace_json_word(r, at, "partition", &g->partition));
     GANG__TRACE_TRY(whole(at, "tasks", 1, GANG__TRACE_MAX_TASKS, &g->count));
     g->min = g->count;
     GANG__TRACE_TRY(whole(at, "min", 0, g->count, &g->min));

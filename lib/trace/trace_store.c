@@ -156,6 +156,7 @@ static uint64_t hash_groups(const struct gang__trace_group *groups, size_t count
         hash = gang__hash_number(hash ^ hash >> 29, (uint64_t)g->memory_bytes);
         hash = gang__hash_number(hash ^ hash >> 29,
                                  (uint64_t)g->gpu_milli * 64 + (uint64_t)g->gpu_devices);
+        hash = g->partition ? gang__hash_number(hash ^ hash >> 29, g->partition) : hash;
     }
     return hash ^ hash >> 32;
 }

@@ -71,6 +71,8 @@ gang_result gang__trace_is_flat(const gang_trace *t, size_t index, struct gang_e
         return gang__trace_cannot(index, "groups[0].cpu_milli", "not a core a task", error);
     if (g->gpu_milli)
         return gang__trace_cannot(index, "groups[0].gpu_milli", "the format has no GPUs", error);
+    if (g->partition)
+        return gang__trace_cannot(index, "groups[0].partition", "the format has none", error);
     if (row->priority)
         return gang__trace_cannot(index, "priority", "the format has none", error);
     if (row->preemptible != GANG_PREEMPTIBLE)
@@ -132,22 +134,14 @@ static int64_t gpus_of(const struct gang__trace_group *g)
     return g->gpu_milli == 0 ? 0 : g->gpu_devices ? g->gpu_devices : 1;
 }
 
-static gang_result write_group_fields(const gang_trace *t, const struct gang__trace_group *g,
-                                      struct gang__trace_sink *sink)
+static gang_result write_models(const gang_trace *t, const struct gang__trace_group *g,
+                                struct gang__trace_sink *sink)
 {
-    gang__sink_text(sink, ",");
-    write_field(sink, gang__trace_text(t, g->name));
-    write_number(sink, g->count, 1, -1);
-    write_number(sink, g->min, 1, g->count);
-    write_number(sink, g->cpu_milli, 1000, 0);
-    write_number(sink, g->memory_bytes, INT64_C(1) << 20, 0);
-    write_number(sink, gpus_of(g), 1, 0);
-    write_number(sink, g->gpu_milli < 1000 ? g->gpu_milli : 0, 1, 0);
+    char list[GANG__TRACE_MAX_MODELS * (GANG_MAX_NAME + 1) + 1];
+    size_t used = 0;
     gang__sink_text(sink, ",");
     if (!g->models)
         return GANG_OK;
-    char list[GANG__TRACE_MAX_MODELS * (GANG_MAX_NAME + 1) + 1];
-    size_t used = 0;
     const struct gang__trace_models *models = t->models[g->models - 1];
     for (uint32_t i = 0; i < models->count; i++) {
         if (strchr(models->name[i], '|'))
@@ -159,10 +153,36 @@ static gang_result write_group_fields(const gang_trace *t, const struct gang__tr
     return GANG_OK;
 }
 
+static gang_result write_group_fields(const gang_trace *t, const struct gang__trace_group *g,
+                                      struct gang__trace_sink *sink)
+{
+    gang__sink_text(sink, ",");
+    write_field(sink, gang__trace_text(t, g->name));
+    write_number(sink, g->count, 1, -1);
+    write_number(sink, g->min, 1, g->count);
+    write_number(sink, g->cpu_milli, 1000, 0);
+    write_number(sink, g->memory_bytes, INT64_C(1) << 20, 0);
+    write_number(sink, gpus_of(g), 1, 0);
+    write_number(sink, g->gpu_milli < 1000 ? g->gpu_milli : 0, 1, 0);
+    return write_models(t, g, sink);
+}
+
+/* Only then has the table the column. */
+static bool some_in_partition(const gang_trace *t)
+{
+    for (size_t i = 0; i < t->mix_names.count; i++)
+        for (uint32_t g = 0; g < t->mixes[i]->count; g++)
+            if (t->mixes[i]->group[g].partition)
+                return true;
+    return false;
+}
+
 static gang_result write_csv(gang_trace *t, struct gang__trace_sink *sink, struct gang_error *error)
 {
     gang__sink_text(sink, "job,submit_s,run_s,queue,user,limit_s,priority,preemptible,start_s,end,"
-                          "group,tasks,min,cpu,mem_mib,gpus,gpu_milli,gpu_models\n");
+                          "group,tasks,min,cpu,mem_mib,gpus,gpu_milli,gpu_models");
+    bool partitions = some_in_partition(t);
+    gang__sink_text(sink, partitions ? ",partition\n" : "\n");
     for (size_t i = 0; i < t->count && !sink->refused; i++) {
         const struct gang__trace_row *row = gang__trace_row(t, i);
         const struct gang__trace_mix *mix = gang__trace_mix(t, i);
@@ -174,6 +194,10 @@ static gang_result write_csv(gang_trace *t, struct gang__trace_sink *sink, struc
                 gang__sink_text(sink, ",,,,,,,,,");
             if (write_group_fields(t, &mix->group[g], sink) != GANG_OK)
                 return gang__trace_cannot(i, "gpu_models", "a name has a '|'", error);
+            if (partitions) {
+                gang__sink_text(sink, ",");
+                write_field(sink, gang__trace_text(t, mix->group[g].partition));
+            }
             gang__sink_text(sink, "\n");
         }
     }
@@ -243,6 +267,7 @@ static void write_group(const gang_trace *t, const struct gang__trace_group *g,
     gang__sink_text(sink, "\"tasks\":");
     gang__sink_number(sink, g->count, 1);
     write_text(sink, "group", gang__trace_text(t, g->name));
+    write_text(sink, "partition", gang__trace_text(t, g->partition));
     write_amount(sink, "min", g->min, 1, g->count);
     write_amount(sink, "cpu", g->cpu_milli, 1000, 0);
     write_amount(sink, "mem_mib", g->memory_bytes, INT64_C(1) << 20, 0);

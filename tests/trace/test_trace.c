@@ -283,7 +283,7 @@ START_TEST(a_member_that_no_trace_keeps_is_not_supported)
     REFUSED(group.gpu_memory_bytes = 1, GANG_ENOTSUP, "groups[0].gpu_memory_bytes");
     REFUSED((group.amounts = &amount, group.amount_count = 1), GANG_ENOTSUP, "groups[0].amounts");
     REFUSED((group.labels = &rule, group.label_count = 1), GANG_ENOTSUP, "groups[0].labels");
-    REFUSED(group.partition = "p", GANG_ENOTSUP, "groups[0].partition");
+    REFUSED(group.partition = "p\n", GANG_EINVAL, "groups[0].partition");
     REFUSED(group.same = "rack", GANG_ENOTSUP, "groups[0].same");
     REFUSED(group.prefer = "rack", GANG_ENOTSUP, "groups[0].prefer");
     REFUSED(group.group_set = 0, GANG_ENOTSUP, "groups[0].set");

@@ -78,6 +78,7 @@ static void random_group(struct gang_group_spec *g, const char **models)
     const struct gang_group_spec empty = GANG_GROUP_SPEC_INIT;
     *g = empty;
     g->name = random_word();
+    g->partition = one_in(2) ? NULL : "gpu, \"1\"";
     g->count = 1 + below(one_in(4) ? 1 << 24 : 9);
     g->min = one_in(2) ? g->count : 1 + below(g->count);
     g->cpu_milli = one_in(3) ? 0 : below(one_in(4) ? INT64_C(1) << 30 : 99999);
@@ -222,6 +223,30 @@ START_TEST(a_job_the_format_cannot_express_is_refused)
 }
 END_TEST
 
+START_TEST(partitions_have_a_column_where_some_job_names_one)
+{
+    static const char plain[] = "job,submit_s,run_s\na,0,1\n";
+    static const char parts[] = "job,submit_s,run_s,group,partition\n"
+                                "a,0,1,,\nb,0,1,x,\"g,1\"\nb,0,1,y,\n";
+    gang_trace *without = read_text(plain, sizeof(plain) - 1, GANG_TRACE_CSV);
+    gang_trace *with = read_text(parts, sizeof(parts) - 1, GANG_TRACE_CSV);
+    struct trace_output out = write_text(without, GANG_TRACE_CSV);
+    struct gang_trace_job job = GANG_TRACE_JOB_INIT;
+    ck_assert_ptr_null(strstr(out.bytes, "partition"));
+    free(out.bytes);
+    out = write_text(with, GANG_TRACE_CSV);
+    ck_assert_ptr_nonnull(strstr(out.bytes, ",partition\n"));
+    free(out.bytes);
+    MUST(gang_trace_get(with, 1, &job));
+    ck_assert_str_eq(job.groups[0].partition, "g,1");
+    ck_assert_ptr_null(job.groups[1].partition);
+    check_round(with, GANG_TRACE_CSV);
+    check_round(with, GANG_TRACE_JSONL);
+    gang_trace_free(with);
+    gang_trace_free(without);
+}
+END_TEST
+
 START_TEST(a_bar_in_the_name_of_a_model_needs_json)
 {
     static const char text[] =
@@ -286,6 +311,7 @@ int main(void)
     TCase *tcase = tcase_create("ours");
     tcase_add_loop_test(tcase, a_trace_that_was_read_is_written_and_read_again, 0, TRACE_TEXTS);
     tcase_add_test(tcase, random_traces_are_the_same_after_writing_and_reading);
+    tcase_add_test(tcase, partitions_have_a_column_where_some_job_names_one);
     tcase_add_test(tcase, a_bar_in_the_name_of_a_model_needs_json);
     suite_add_tcase(suite, tcase);
     tcase = tcase_create("others");

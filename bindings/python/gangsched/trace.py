@@ -72,8 +72,8 @@ class Trace(Handle):
     A job is a dict with the members of the library's JSON lines (trace.h): ``job`` (its name),
     ``submit_s``, ``run_s``; optional ``queue``, ``user``, ``limit_s``, ``priority``,
     ``preemptible``, ``tasks``, ``min``; for one task ``cpu`` (cores), ``mem_mib``, ``gpus``
-    (devices), ``gpu_milli`` (of each device), ``gpu_models``; ``start_s``, ``end``; ``groups`` for
-    several groups. Times are seconds from the begin of the trace.
+    (devices), ``gpu_milli`` (of each device), ``gpu_models``, ``partition`` (of nodes, any if not
+    given); ``start_s``, ``end``; ``groups`` for several groups. Times are seconds from the begin of the trace.
 
     Threads: any, one at a time, also while a simulation runs the trace.
 
@@ -423,7 +423,8 @@ class Trace(Handle):
             return _column(trace, found[1], found[2])
 
     def to_dataframe(self) -> "pandas.DataFrame":
-        """One row a job: ``job``, ``queue``, ``user``, and the columns of :meth:`column`.
+        """One row a job: ``job``, ``queue``, ``user``, and the columns of :meth:`column`;
+        ``partition`` (of the first group) if some job names one.
 
         O(jobs).
         """
@@ -580,7 +581,7 @@ def _column(trace: Any, number: int, scale: float) -> Any:
 
 
 def _words(trace: Any) -> Dict[str, List[str]]:
-    """The names, queues and users of all jobs."""
+    """The names, queues, users and partitions of all jobs."""
     count = lib.gang_trace_count(trace)
 
     def words(which: int) -> List[str]:
@@ -589,7 +590,9 @@ def _words(trace: Any) -> Dict[str, List[str]]:
 
         return texts(count, fill)
 
-    return {"job": words(0), "queue": words(1), "user": words(2)}
+    found = {"job": words(0), "queue": words(1), "user": words(2)}
+    partitions = words(3)
+    return {**found, "partition": partitions} if any(partitions) else found
 
 
 def _whole(value: Any, scale: int, name: str, i: int) -> int:

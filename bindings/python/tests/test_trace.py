@@ -382,3 +382,30 @@ def test_it_is_pickled_and_shown(trace):
 def test_published_traces_are_recognised(shared, path, format, jobs):
     with gs.Trace.read(shared / "data" / path) as made:
         assert (made.format, len(made)) == (format, jobs)
+
+
+def test_a_trace_names_partitions_and_a_simulation_keeps_to_them():
+    case = {
+        "partitions": [{"name": "big"}],
+        "nodes": [{"name": "n0", "gpus": 8}, {"name": "n1", "gpus": 8, "partitions": ["big"]}],
+    }
+    rows = [
+        {"job": "a", "submit_s": 0, "run_s": 10, "tasks": 1, "gpus": 8, "partition": "big"},
+        {"job": "b", "submit_s": 0, "run_s": 10, "tasks": 1, "gpus": 8, "partition": "big"},
+        {"job": "c", "submit_s": 0, "run_s": 10, "tasks": 1, "gpus": 8},
+        {"job": "d", "submit_s": 0, "run_s": 10, "tasks": 1, "gpus": 8, "partition": "none"},
+    ]
+    trace = gs.Trace(rows)
+    table = trace.to_dataframe()
+    assert list(table["partition"]) == ["big", "big", "", "none"]
+    assert gs.Trace.from_dataframe(table).to_text() == trace.to_text()
+    assert gs.Trace.from_text(trace.to_text("jsonl"), "jsonl").to_text() == trace.to_text()
+    assert "partition" not in gs.Trace(rows[2:3]).to_dataframe()
+    assert [job.get("partition") for job in trace][:3] == ["big", "big", None]
+    with pytest.raises(gs.GangError, match="partition"):
+        gs.Trace([{"submit_s": 0, "run_s": 1, "cpu": 1, "partition": "big"}]).to_text("swf")
+    with gs.Cluster.from_json(case) as cluster, gs.Simulation(cluster, trace) as simulation:
+        simulation.run()
+        starts = {name: simulation.job(name)["start_s"] for name in "abcd"}
+        assert starts == {"a": 0, "b": 10, "c": 0, "d": None}
+        assert simulation.job("d")["end"] == "refused"
