@@ -60,6 +60,20 @@ struct gang__node *gang__node_of(gang_cluster *c, gang_node_id id);
  * Lock-free; inside a read section. */
 struct gang__node *gang__node_read(gang_cluster *c, gang_node_id id, uint64_t *payload);
 
+/* Adds the cores of a core word to a set of GANG_MAX_CORES bits; `first`: the first of the word. */
+static inline void gang__cores_put_word(uint64_t *cores, unsigned first, uint64_t bits)
+{
+    unsigned at = first % 64;
+    uint64_t rest = at ? bits >> (64 - at) : 0; /* belongs to the next 64 cores */
+    cores[first / 64] |= bits << at;
+    if (rest)
+        cores[first / 64 + 1] |= rest;
+}
+
+/* The named cores of the node that no task holds (GANG_MAX_CORES bits); none if it is stale. Any
+ * thread; lock-free. */
+void gang__node_free_cores(gang_cluster *c, gang_node_id id, uint64_t *cores);
+
 /* Makes a node of a specification; the caller sets its id and slot. Under the structure mutex. */
 gang_result gang__node_new(gang_cluster *c, const struct gang_node_spec *spec,
                            struct gang__node **made, struct gang_error *error);

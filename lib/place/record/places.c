@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "place/record/places.h"
 
+#include "core/nodes/nodes.h"
+
 void gang__places_free(struct gang__places *places, const struct gang_mem *mem)
 {
     gang__release(mem, places->place);
@@ -15,6 +17,16 @@ bool gang__places_add(struct gang__places *places, const struct gang_mem *mem,
         return false;
     places->place[places->count++] = *place;
     return true;
+}
+
+/* The cores that were planned for the task. */
+static void set_cores(const struct gang__plan *p, const struct gang__task_plan *planned,
+                      struct gang_placement *place)
+{
+    const struct gang__layout *layout = &p->nodes.copy[planned->copy].layout;
+    place->any_cores = planned->cores == 0;
+    for (unsigned i = 0; planned->cores && i < layout->core_words; i++)
+        gang__cores_put_word(place->cores, i * GANG__CORES_PER_WORD, p->word[planned->core_at + i]);
 }
 
 gang_result gang__places_of_plan(const struct gang__plan *p, struct gang__places *out)
@@ -32,8 +44,8 @@ gang_result gang__places_of_plan(const struct gang__plan *p, struct gang__places
             .node = p->nodes.copy[planned->copy].node->id,
             .gpus = planned->gpus,
             .task = -1,
-            .any_cores = 1,
         };
+        set_cores(p, planned, &out->place[i]);
     }
     out->count = p->tasks.count;
     return GANG_OK;

@@ -18,7 +18,7 @@ void gang__places_free(struct gang__places *places, const struct gang_mem *mem);
 bool gang__places_add(struct gang__places *places, const struct gang_mem *mem,
                       const struct gang_placement *place);
 
-/* The places of a plan that is complete. GANG_OK; GANG_ENOMEM. */
+/* The places of a plan that is complete, devices and cores included. GANG_OK; GANG_ENOMEM. */
 gang_result gang__places_of_plan(const struct gang__plan *p, struct gang__places *out);
 
 #endif

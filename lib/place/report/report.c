@@ -13,14 +13,9 @@
 
 /* ---- one task, decoded ----------------------------------------------------------------------- */
 
-/* What does not go into one of the task's words lies in the next one. */
 static void decode_cores(struct gang_task *out, unsigned first, uint64_t bits)
 {
-    unsigned at = first % 64;
-    uint64_t rest = at ? bits >> (64 - at) : 0;
-    out->cores[first / 64] |= bits << at;
-    if (rest)
-        out->cores[first / 64 + 1] |= rest;
+    gang__cores_put_word(out->cores, first, bits);
     out->core_count += (int32_t)gang__popcount(bits);
 }
 

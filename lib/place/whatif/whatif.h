@@ -12,13 +12,11 @@
  *      gang__alloc_adopt_more() at these places.
  *
  * What adopting at these places keeps:
- *   - Nodes and devices are the planned ones. Parts of devices, instances of profiles, amounts and
- *     pools come to the same. Without other commits it is not refused.
- *   - Cores are chosen again, in number as planned. There are always enough where the plan had
- *     enough: beside the devices of the task where cores are free there, otherwise in as few NUMA
- *     domains as possible. GANG_NUMA_STRICT decides the devices of a plan, but adopting does not
- *     enforce it for the cores. Nor do the cores of a task without GPUs stay in the part of the
- *     node that `same` or `prefer` chose. The snapshot goes on with its own cores.
+ *   - Nodes, devices and named cores are the planned ones. So GANG_NUMA_STRICT holds, and the cores
+ *     of a task stay in the part of the node that `same` or `prefer` chose. Parts of devices,
+ *     instances of profiles, amounts and pools come to the same. Without other commits it is not
+ *     refused. Of a place that waits for victims, gang__handover_begin() keeps what is free: its
+ *     exact cores, too.
  *   - Affinity, states of nodes and minima are not checked again.
  *
  * Planning on a snapshot evaluates affinity in the cluster as it is: jobs released in the snapshot

@@ -5,6 +5,7 @@
  * So no other gang takes it meanwhile. When all victims have stopped, grant/handover_finish.c
  * releases it and starts the taker at once. If the taker gives up, the handover releases it.
  * A gang that moves is a victim, and its new places are kept in the same way. */
+#include "core/nodes/nodes.h"
 #include "place/alloc/alloc.h"
 #include "place/record/record.h"
 #include "place/request/request.h"
@@ -22,67 +23,116 @@
 
 /* What the tasks of the taker use of one node. */
 struct piece {
-    int64_t cpu, memory;
-    uint64_t gpus; /* whole devices */
+    int64_t cpu, memory;                 /* cpu: without the named cores */
+    uint64_t gpus;                       /* whole devices */
+    uint64_t cores[GANG_MAX_CORES / 64]; /* named ones */
 };
 
 static void add_need(const struct gang_placement *p, const gang_request *request,
                      struct piece *need)
 {
     const struct gang__group *g = &request->group[p->group];
-    need->cpu += (int64_t)g->cpu;
+    if (p->any_cores)
+        need->cpu += (int64_t)g->cpu;
+    for (size_t i = 0; !p->any_cores && i < GANG_MAX_CORES / 64; i++)
+        need->cores[i] |= p->cores[i];
     need->memory += (int64_t)g->pages * GANG_PAGE_BYTES;
     if (g->share == 1000 && !g->profile)
         need->gpus |= p->gpus;
 }
 
-/* A request for one task of a piece. Thousands of places need the same: it is kept for the next. */
-struct piece_request {
+/* Of the cores that the taker is to have, those that are free and for which the node has millicores
+ * left. Returns their number. */
+static int64_t free_cores(gang_sched *s, const struct gang_node_info *info, uint64_t *cores)
+{
+    uint64_t free[GANG_MAX_CORES / 64];
+    int64_t left = info->cpu_free / 1000, count = 0;
+    gang__node_free_cores(s->cluster, info->id, free);
+    for (size_t i = 0; i < GANG_MAX_CORES / 64; i++) {
+        cores[i] &= free[i];
+        while (__builtin_popcountll(cores[i]) > left - count)
+            cores[i] &= cores[i] - 1;
+        count += __builtin_popcountll(cores[i]);
+    }
+    return count;
+}
+
+/* What is free of a piece, as a request of one or two tasks: one with the named cores, and one with
+ * everything else. Returns how many; 0: nothing is free. */
+static size_t hold_tasks(gang_sched *s, const struct gang_node_info *info, struct piece *need,
+                         struct gang_group_spec *g, struct gang_placement *place)
+{
+    int64_t cores = free_cores(s, info, need->cores);
+    size_t count = 0;
+    for (int i = 0; i < 2; i++) {
+        g[i] = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
+        g[i].count = g[i].min = 1;
+        place[i] = (struct gang_placement)GANG_PLACEMENT_INIT;
+        place[i].node = info->id;
+        place[i].group = i;
+    }
+    if (cores > 0) {
+        g[0].cpu_milli = 1000 * cores;
+        place[0].any_cores = 0;
+        memcpy(place[0].cores, need->cores, sizeof(need->cores));
+        count++;
+    }
+    struct gang_group_spec *rest = &g[count];
+    uint64_t gpus = need->gpus & info->gpu_mask;
+    rest->cpu_milli = gang__min(need->cpu, info->cpu_free - 1000 * cores);
+    rest->memory_bytes = gang__min(need->memory, info->memory_free);
+    rest->gpu_milli = 1000 * (int64_t)__builtin_popcountll(gpus);
+    place[count].gpus = gpus;
+    place[count].any_devices = gpus == 0;
+    return count + (rest->cpu_milli > 0 || rest->memory_bytes > 0 || gpus != 0);
+}
+
+/* The request of a hold, one or two groups. Thousands of places need the same: it is kept for the
+ * next. */
+struct hold_request {
     gang_request *request; /* NULL: none yet */
-    int64_t cpu, memory, gpu_milli;
+    size_t groups;
+    struct gang_group_spec group[2];
 };
 
-static bool request_piece(gang_sched *s, struct piece_request *last, const struct piece *piece)
+static bool same_amounts(const struct gang_group_spec *a, const struct gang_group_spec *b)
 {
-    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
+    return a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes &&
+           a->gpu_milli == b->gpu_milli;
+}
+
+static bool request_hold(gang_sched *s, struct hold_request *last, const struct gang_group_spec *g,
+                         size_t groups)
+{
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
-    g.count = g.min = 1;
-    g.cpu_milli = piece->cpu;
-    g.memory_bytes = piece->memory;
-    g.gpu_milli = 1000 * (int64_t)__builtin_popcountll(piece->gpus);
-    if (last->request && last->cpu == g.cpu_milli && last->memory == g.memory_bytes &&
-        last->gpu_milli == g.gpu_milli)
+    if (last->request && last->groups == groups && same_amounts(&last->group[0], &g[0]) &&
+        (groups == 1 || same_amounts(&last->group[1], &g[1])))
         return true;
     gang_request_free(last->request);
     last->request = NULL;
-    last->cpu = g.cpu_milli;
-    last->memory = g.memory_bytes;
-    last->gpu_milli = g.gpu_milli;
-    spec.groups = &g;
-    spec.group_count = 1;
+    last->groups = groups;
+    memcpy(last->group, g, groups * sizeof(*g));
+    spec.groups = g;
+    spec.group_count = groups;
     return gang_request_new(s->cluster, &spec, &last->request, NULL) == GANG_OK;
 }
 
 static bool hold_piece(gang_sched *s, struct gang__handover *handover, gang_node_id node,
-                       struct piece need, struct piece_request *last)
+                       struct piece *need, struct hold_request *last)
 {
     struct gang_node_info info = {.size = sizeof(info)};
+    struct gang_group_spec g[2];
+    struct gang_placement place[2];
     if (gang_node_get(s->cluster, node, &info) != GANG_OK)
         return true;
-    need.gpus &= info.gpu_mask;
-    need.cpu = gang__min(need.cpu, info.cpu_free);
-    need.memory = gang__min(need.memory, info.memory_free);
-    if (need.cpu == 0 && need.memory == 0 && need.gpus == 0)
+    size_t groups = hold_tasks(s, &info, need, g, place);
+    if (groups == 0)
         return true;
-    struct gang_placement place = GANG_PLACEMENT_INIT;
-    place.node = node;
-    place.gpus = need.gpus;
-    place.any_devices = need.gpus == 0;
     if (!gang__grow(&s->mem, (void **)&handover->holds, &handover->hold_cap,
                     handover->hold_count + 1, sizeof(*handover->holds)) ||
-        !request_piece(s, last, &need))
+        !request_hold(s, last, g, groups))
         return false;
-    if (gang_alloc_adopt(s->worker, last->request, &place, 1,
+    if (gang_alloc_adopt(s->worker, last->request, place, (int64_t)groups,
                          &handover->holds[handover->hold_count], NULL) == GANG_OK)
         handover->hold_count++;
     return true;
@@ -101,7 +151,7 @@ static void hold(gang_sched *s, struct gang__handover *handover, const struct ga
                  const struct gang_placement *places, int64_t place_count)
 {
     const gang_request *request = gang__gang_request(g);
-    struct piece_request last = {NULL, 0, 0, 0};
+    struct hold_request last = {.request = NULL};
     size_t count = (size_t)place_count;
     if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, count, sizeof(*s->numbers))) {
         s->no_memory = true;
@@ -112,10 +162,10 @@ static void hold(gang_sched *s, struct gang__handover *handover, const struct ga
     qsort(s->numbers, count, sizeof(*s->numbers), gang__by_number);
     for (size_t i = 0; i < count;) {
         gang_node_id node = places[(uint32_t)s->numbers[i]].node;
-        struct piece need = {0, 0, 0};
+        struct piece need = {0, 0, 0, {0}};
         for (; i < count && places[(uint32_t)s->numbers[i]].node == node; i++)
             add_need(&places[(uint32_t)s->numbers[i]], request, &need);
-        if (!hold_piece(s, handover, node, need, &last))
+        if (!hold_piece(s, handover, node, &need, &last))
             s->no_memory = true;
     }
     gang_request_free(last.request);
