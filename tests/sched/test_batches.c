@@ -385,6 +385,31 @@ START_TEST(a_refilled_task_with_the_number_of_the_lost_one_takes_its_rank)
 }
 END_TEST
 
+/* Of a job that runs so many tasks at a time these are all that fit at the start. */
+START_TEST(a_full_start_brings_the_tasks_that_may_run_at_a_time)
+{
+    struct gang_job_spec *job = host_spec("", 6, 1, 0);
+    job->start_full = 1;
+    job->parallelism = 3;
+    gang_job_id id = host_submit(&h, job);
+    host_run(&h, 1);
+    ck_assert_uint_eq(held(id), 3);
+    ck_assert_int_eq(host_ops(&h, id, "start"), 1);
+    ck_assert_int_eq(host_ops(&h, id, "grow"), 0);
+    host_report(&h, id, 0, GANG_TASK_SUCCEEDED); /* the next one comes alone */
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, id, "start"), 1);
+    ck_assert_uint_eq(host_last(&h, id, "grow")->task_count, 1);
+    ck_assert_int_eq(host_last(&h, id, "grow")->tasks[0], 3);
+    MUST(gang_job_requeue(h.s, id)); /* it starts again with those at a time that are left */
+    host_run(&h, 1);
+    host_run(&h, 60 * (int64_t)HOST_SECOND);
+    ck_assert_int_eq(host_ops(&h, id, "start"), 2);
+    ck_assert_int_eq(host_ops(&h, id, "grow"), 1);
+    ck_assert_uint_eq(held(id), 3);
+}
+END_TEST
+
 START_TEST(another_value_is_refused)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -418,6 +443,7 @@ int main(void)
     tcase_add_test(tests, a_gang_that_is_preempted_before_its_start_is_told_does_not_resume);
     tcase_add_test(tests, a_copy_and_a_cut_run_start_it_too);
     tcase_add_test(tests, a_refilled_task_with_the_number_of_the_lost_one_takes_its_rank);
+    tcase_add_test(tests, a_full_start_brings_the_tasks_that_may_run_at_a_time);
     tcase_add_test(tests, another_value_is_refused);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
