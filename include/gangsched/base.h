@@ -109,7 +109,10 @@ enum {
     GANG_CONSTRAINT_AFFINITY = 13,  /**< an affinity rule */
     GANG_CONSTRAINT_SPREAD = 14,    /**< the bound of spreading, or of tasks a node or domain */
     /** no node is wholly free, or another job has the node exclusively */
-    GANG_CONSTRAINT_EXCLUSIVE = 15
+    GANG_CONSTRAINT_EXCLUSIVE = 15,
+    /** no set of GPU numbers that all tasks of a group could have, see
+     *  gang_group_spec.same_devices */
+    GANG_CONSTRAINT_SAME_DEVICES = 16
 };
 
 /** Name of a constraint in output: "none", "kind", "state", "label", "partition", "gpu-model",

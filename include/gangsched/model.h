@@ -37,15 +37,16 @@ enum {
 
 /** Limits of the model. A specification beyond them is refused with GANG_ELIMIT. */
 enum {
-    GANG_MAX_KINDS = 32,      /**< kinds, the three built-in ones included */
-    GANG_MAX_GPUS = 64,       /**< GPUs of one node */
-    GANG_MAX_CORES = 1024,    /**< cores of one node */
-    GANG_MAX_NUMAS = 256,     /**< NUMA domains of one node */
-    GANG_MAX_LEVELS = 16,     /**< topology levels above the node */
-    GANG_MAX_ITEMS = 1024,    /**< labels, partitions, network cards of one node, of each */
-    GANG_MAX_NAME = 255,      /**< bytes of any name, label or value, without the NUL */
-    GANG_MAX_WHERE = 4096,    /**< bytes of a label expression, without the NUL */
-    GANG_MAX_WHERE_DEPTH = 30 /**< parentheses in each other in one */
+    GANG_MAX_KINDS = 32,       /**< kinds, the three built-in ones included */
+    GANG_MAX_GPUS = 64,        /**< GPUs of one node */
+    GANG_MAX_CORES = 1024,     /**< cores of one node */
+    GANG_MAX_NUMAS = 256,      /**< NUMA domains of one node */
+    GANG_MAX_LEVELS = 16,      /**< topology levels above the node */
+    GANG_MAX_ITEMS = 1024,     /**< labels, partitions, network cards of one node, of each */
+    GANG_MAX_NAME = 255,       /**< bytes of any name, label or value, without the NUL */
+    GANG_MAX_WHERE = 4096,     /**< bytes of a label expression, without the NUL */
+    GANG_MAX_WHERE_DEPTH = 30, /**< parentheses in each other in one */
+    GANG_MAX_DEVICE_SETS = 128 /**< sets of GPUs tried for gang_group_spec.same_devices */
 };
 
 /** Memory is handed out in whole pages: capacities round down, requests round up. */
@@ -452,7 +453,15 @@ struct gang_group_spec {
     int64_t max_per_domain; /**< maximum in a domain of domain_level; 0: no bound */
     const char *domain_level;
     int32_t spread_soft; /**< 1: the bound of max_skew gives way before the gang is refused */
-    int32_t reserved0;   /**< 0 */
+    /** 1: all tasks of the group have GPUs of the same numbers, each on its node, as collective
+     *  libraries and networks with a rail for each GPU want them. So with whole devices no two of
+     *  its tasks are on one node. Tasks that come later (growth, refill) get the same numbers as
+     *  those that run. Of the sets of numbers that hold what must start, it is one that most nodes
+     *  have free, up to `count`; of these, one with the best links on such a node; the lowest.
+     *  Beyond GANG_MAX_DEVICE_SETS sets a gang may be refused that could be placed. For groups
+     *  with GPUs and without `profile`. A refusal because of it is GANG_CONSTRAINT_SAME_DEVICES.
+     *  gang_alloc_adopt() ignores it. */
+    int32_t same_devices;
 };
 
 #define GANG_GROUP_SPEC_INIT                                                                    \

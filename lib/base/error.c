@@ -54,6 +54,7 @@ const char *gang_constraint_name(int32_t constraint)
         [GANG_CONSTRAINT_AFFINITY] = "affinity",
         [GANG_CONSTRAINT_SPREAD] = "spread",
         [GANG_CONSTRAINT_EXCLUSIVE] = "exclusive",
+        [GANG_CONSTRAINT_SAME_DEVICES] = "same-devices",
     };
     const int32_t count = (int32_t)(sizeof(names) / sizeof(names[0]));
     return constraint >= 0 && constraint < count ? names[constraint] : NULL;

@@ -124,7 +124,7 @@ static bool same_stage(const struct gang_reservation_stage *a,
     for (size_t i = 0; i < a->group_count; i++) {
         struct gang_group_spec x;
         struct gang_group_spec y;
-        if (!GANG__LOAD2_BY(x, y, reserved0, a->groups, b->groups, i, a->group_size,
+        if (!GANG__LOAD2_BY(x, y, same_devices, a->groups, b->groups, i, a->group_size,
                             b->group_size) ||
             !gang__same_group(&x, &y))
             return false;

@@ -34,9 +34,9 @@ static bool same_demands(const struct gang_group_spec *a, const struct gang_grou
 {
     return gang__same_text(a->where, b->where) && gang__same_text(a->partition, b->partition) &&
            gang__same_text(a->profile, b->profile) && a->numa == b->numa &&
-           a->near_nic == b->near_nic && a->models_ranked == b->models_ranked &&
-           gang__same_text(a->same, b->same) && gang__same_text(a->prefer, b->prefer) &&
-           a->subgroup_size == b->subgroup_size &&
+           a->near_nic == b->near_nic && a->same_devices == b->same_devices &&
+           a->models_ranked == b->models_ranked && gang__same_text(a->same, b->same) &&
+           gang__same_text(a->prefer, b->prefer) && a->subgroup_size == b->subgroup_size &&
            gang__same_text(a->subgroup_same, b->subgroup_same) &&
            gang__same_text(a->subgroup_prefer, b->subgroup_prefer) &&
            gang__same_text(a->spread, b->spread) && a->max_skew == b->max_skew &&
@@ -50,8 +50,7 @@ bool gang__same_group(const struct gang_group_spec *a, const struct gang_group_s
     return gang__same_text(a->name, b->name) && a->count == b->count && a->min == b->min &&
            a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes &&
            a->gpu_milli == b->gpu_milli && a->gpu_memory_bytes == b->gpu_memory_bytes &&
-           a->gpu_devices == b->gpu_devices && a->group_set == b->group_set &&
-           a->reserved0 == b->reserved0 && same_demands(a, b) &&
+           a->gpu_devices == b->gpu_devices && a->group_set == b->group_set && same_demands(a, b) &&
            same_amounts(a->amounts, a->amount_count, b->amounts, b->amount_count) &&
            same_rules(a, b) &&
            gang__same_names(a->gpu_models, a->gpu_model_count, b->gpu_models, b->gpu_model_count);
@@ -64,7 +63,7 @@ static bool same_groups(const struct gang_request_spec *a, const struct gang_req
     if (a->group_count != b->group_count)
         return false;
     for (size_t i = 0; i < a->group_count; i++)
-        if (!GANG__LOAD2_BY(x, y, reserved0, a->groups, b->groups, i, a->group_size,
+        if (!GANG__LOAD2_BY(x, y, same_devices, a->groups, b->groups, i, a->group_size,
                             b->group_size) ||
             !gang__same_group(&x, &y))
             return false;

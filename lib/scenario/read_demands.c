@@ -128,6 +128,7 @@ static gang_result read_device_demands(struct gang__reader *r, const struct gang
     struct gang__json at;
     GANG__TRY(gang__read_word(object, "numa", &gang__numa_words, &group->numa));
     GANG__TRY(gang__read_bool(object, "near_nic", &group->near_nic));
+    GANG__TRY(gang__read_bool(object, "same_devices", &group->same_devices));
     GANG__TRY(gang__read_bool(object, "models_ranked", &group->models_ranked));
     if (group->models_ranked && group->gpu_model_count > GANG__MAX_RANKS) {
         gang__json_get(object, "gpu_models", &at);

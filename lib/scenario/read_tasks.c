@@ -4,18 +4,16 @@
 
 #include <string.h>
 
-static const char *const task_keys[] = {"name",          "count",          "min",
-                                        "cpu",           "mem_mib",        "mem_bytes",
-                                        "gpu",           "gpu_devices",    "gpu_mem_mib",
-                                        "gpu_mem_bytes", "gpu_models",     "selector",
-                                        "where",         "partition",      "same",
-                                        "prefer",        "group",          "protected",
-                                        "order",         "amounts",        "numa",
-                                        "near_nic",      "profile",        "models_ranked",
-                                        "subgroup_size", "subgroup_same",  "subgroup_prefer",
-                                        "spread",        "max_skew",       "spread_soft",
-                                        "max_per_node",  "max_per_domain", "domain_level",
-                                        "role",          "after"};
+static const char *const task_keys[] = {
+    "name",           "count",         "min",           "cpu",
+    "mem_mib",        "mem_bytes",     "gpu",           "gpu_devices",
+    "gpu_mem_mib",    "gpu_mem_bytes", "gpu_models",    "selector",
+    "where",          "partition",     "same",          "prefer",
+    "group",          "protected",     "order",         "amounts",
+    "numa",           "near_nic",      "same_devices",  "profile",
+    "models_ranked",  "subgroup_size", "subgroup_same", "subgroup_prefer",
+    "spread",         "max_skew",      "spread_soft",   "max_per_node",
+    "max_per_domain", "domain_level",  "role",          "after"};
 
 static const char *const group_keys[] = {"name", "parent", "min", "same", "prefer"};
 

@@ -26,7 +26,7 @@ static bool every_task_counts(const struct gang_scenario *c)
         if (GANG__LOAD(job, group_order, c->jobs, i) != GANG_OK)
             return false;
         for (size_t k = 0; k < job.request.group_count; k++) {
-            if (GANG__LOAD_BY(group, reserved0, job.request.groups, k, job.request.group_size) !=
+            if (GANG__LOAD_BY(group, same_devices, job.request.groups, k, job.request.group_size) !=
                     GANG_OK ||
                 !is_max_tasks(group.amounts, group.amount_count) ||
                 group.amounts[group.amount_count - 1].amount != 1)

@@ -12,7 +12,7 @@ static json_t *make_stage(struct gang__writer *w, const struct gang_reservation_
     for (size_t i = 0; i < stage->group_count; i++) {
         struct gang_group_spec group;
         if (!gang__write_loaded(
-                w, GANG__LOAD_BY(group, reserved0, stage->groups, i, stage->group_size)))
+                w, GANG__LOAD_BY(group, same_devices, stage->groups, i, stage->group_size)))
             break;
         gang__json_push(&w->maker, tasks, gang__make_group(w, &none, &group));
     }

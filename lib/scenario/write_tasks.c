@@ -143,6 +143,7 @@ static void write_demands(struct gang__writer *w, json_t *object,
     if (group->numa != GANG_NUMA_PREFER)
         gang__write_word(w, object, "numa", &gang__numa_words, group->numa);
     gang__write_flag(w, object, "near_nic", group->near_nic);
+    gang__write_flag(w, object, "same_devices", group->same_devices);
     gang__write_flag(w, object, "models_ranked", group->models_ranked);
     gang__write_given(w, object, "profile", group->profile);
     gang__write_given(w, object, "same", group->same);
@@ -215,7 +216,7 @@ void gang__write_tasks(struct gang__writer *w, json_t *object, const struct gang
     size_t after = 0;
     for (size_t i = 0; i < job->request.group_count; i++) {
         struct gang_group_spec group;
-        if (!gang__write_loaded(w, GANG__LOAD_BY(group, reserved0, job->request.groups, i,
+        if (!gang__write_loaded(w, GANG__LOAD_BY(group, same_devices, job->request.groups, i,
                                                  job->request.group_size)))
             break;
         json_t *item = gang__make_group(w, &job->request, &group);

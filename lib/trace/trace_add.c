@@ -135,6 +135,7 @@ static const char *not_kept(const struct gang_group_spec *g)
            : g->where                               ? "where"
            : g->profile                             ? "profile"
            : g->near_nic                            ? "near_nic"
+           : g->same_devices                        ? "same_devices"
            : g->models_ranked                       ? "models_ranked"
            : g->subgroup_size                       ? "slice"
            : g->subgroup_same || g->subgroup_prefer ? "subgroup_same"
@@ -172,8 +173,6 @@ static gang_result group_in(gang_trace *t, const struct gang_group_spec *spec,
     const char *left_out = not_kept(spec);
     if (left_out)
         return gang__error(error, GANG_ENOTSUP, left_out, "a trace does not keep this");
-    if (spec->reserved0)
-        return gang__error(error, GANG_EINVAL, "reserved0", "not 0");
     *g = (struct gang__trace_group){.count = spec->count,
                                     .min = spec->min,
                                     .cpu_milli = spec->cpu_milli,

@@ -133,7 +133,7 @@ static const struct fault faults[] = {
     {GANG_EINVAL, "groups[1].gpu_memory_bytes", .wide = &G.gpu_memory_bytes, .number = 1},
     {GANG_ERANGE, "groups[1].gpu_devices", .wide = &G.gpu_devices, .number = -1},
     {GANG_ERANGE, "groups[1].gpu_devices", .wide = &G.gpu_devices, .number = 65},
-    {GANG_EINVAL, "groups[1].reserved0", .narrow = &G.reserved0, .number = 1},
+    {GANG_EINVAL, "groups[1].same_devices", .narrow = &G.same_devices, .number = 2},
     {GANG_EINVAL, "groups[1].numa", .narrow = &G.numa, .number = 3},
     {GANG_EINVAL, "groups[1].near_nic", .narrow = &G.near_nic, .number = 2},
     {GANG_EINVAL, "groups[1].models_ranked", .narrow = &G.models_ranked, .number = -1},

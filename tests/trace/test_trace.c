@@ -299,7 +299,7 @@ START_TEST(a_member_that_no_trace_keeps_is_not_supported)
     REFUSED(group.max_per_node = 1, GANG_ENOTSUP, "groups[0].max_per_node");
     REFUSED(group.domain_level = "rack", GANG_ENOTSUP, "groups[0].max_per_domain");
     REFUSED(group.spread_soft = 1, GANG_ENOTSUP, "groups[0].spread_soft");
-    REFUSED(group.reserved0 = 1, GANG_EINVAL, "groups[0].reserved0");
+    REFUSED(group.same_devices = 1, GANG_ENOTSUP, "groups[0].same_devices");
 }
 END_TEST
 

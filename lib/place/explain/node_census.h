@@ -5,7 +5,7 @@
 
 #include "place/fit/fit.h"
 
-enum { GANG__WHY_COUNT = GANG_CONSTRAINT_EXCLUSIVE + 1 };
+enum { GANG__WHY_COUNT = GANG_CONSTRAINT_SAME_DEVICES + 1 };
 
 /* Nodes that are short of a kind. */
 struct gang__shortage {

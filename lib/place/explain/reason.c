@@ -220,6 +220,12 @@ static void find_placed(struct gang__domain_search *e, int32_t level)
         f->why.why = has_demands(request) ? GANG_CONSTRAINT_SAME : GANG_CONSTRAINT_NONE;
     if (e->whole) /* it does fit: what was in the way has gone, or the host's scores were */
         f->why = (struct gang__misfit){GANG_CONSTRAINT_NONE, -1};
+    if (e->whole && request->same_devices) { /* which was not looked at */
+        gang__undo(e->k->p, 0, 0);
+        if (!gang__pack_member(e->k->p, e->m))
+            f->why.why = GANG_CONSTRAINT_SAME_DEVICES;
+        gang__undo(e->k->p, 0, 0);
+    }
 }
 
 /* A set that requires a domain of its own beyond those around it; or the request, if it fits. */

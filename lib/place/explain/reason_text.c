@@ -106,6 +106,7 @@ static const char *words_of(int32_t why)
         [GANG_CONSTRAINT_AFFINITY] = "the rules on other jobs leave too few nodes",
         [GANG_CONSTRAINT_SPREAD] = "the bounds of spreading leave too few nodes",
         [GANG_CONSTRAINT_EXCLUSIVE] = "too few nodes are wholly free",
+        [GANG_CONSTRAINT_SAME_DEVICES] = "no GPUs of the same numbers are free on so many nodes",
     };
     return why > 0 && why < GANG__WHY_COUNT && what[why] ? what[why] : "";
 }
@@ -235,6 +236,8 @@ static void add_member(struct line *l, const struct gang__question *a, const str
         add(l, "all ");
         add_tasks(l, f, f->want);
         add(l, " fit now");
+    } else if (f->why.why == GANG_CONSTRAINT_SAME_DEVICES) {
+        add(l, "%s", words_of(f->why.why));
     } else if (f->why.why == GANG_CONSTRAINT_NONE && a->request->score) {
         add(l, "the host's scores leave too few nodes, or what was in the way has gone");
     } else if (f->why.why == GANG_CONSTRAINT_NONE) {

@@ -24,6 +24,7 @@ static int64_t device_capacity(const struct gang__plan *p, const struct gang__gr
 {
     uint64_t among =
         gang__devices_of_models(g, copy->type, p->tier.models) & ~copy->unhealthy & domain;
+    among &= gang__devices_bound(p, g);
     if (p->subset.on)
         among &= p->subset.gpus;
     if (g->share == 1000) {

@@ -37,6 +37,7 @@ uint64_t gang__plan_devices(const struct gang__plan *p, const struct gang__group
                             const struct gang__node_copy *copy)
 {
     uint64_t among = gang__devices_of_models(g, copy->type, p->tier.models) & ~copy->unhealthy;
+    among &= gang__devices_bound(p, g);
     return p->subset.on ? among & p->subset.gpus : among;
 }
 
@@ -148,6 +149,8 @@ uint64_t gang__choose_devices(const struct gang__fit_ctx *f, uint64_t allowed, u
         all &= gang__devices_of_models(g, f->copy->type, p->tier.models);
     else
         all &= f->copy->type->gpus;
+    if (!p->mode.adopting)
+        all &= gang__devices_bound(p, g);
     if (f->wanted)
         return choose_wanted(f, all, share);
     return g->models_ranked ? choose_ranked(f, all, allowed, share)

@@ -27,6 +27,7 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     p->tier.limit = UINT32_MAX;
     p->out.host = 0;
     p->epoch = gang__load(&c->nodes.epoch);
+    p->device_sets.count = 0;
     p->nodes.count = p->words = p->tasks.count = p->bound.undos = p->keys.count =
         p->tasks.held_count = 0;
     const struct gang_mem *mem = &c->mem;
@@ -35,6 +36,8 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
                     sizeof(*p->tasks.in_group)) ||
         !gang__grow(mem, (void **)&p->bound.group, &p->bound.group_cap, groups,
                     sizeof(struct gang__scope)) ||
+        !gang__grow(mem, (void **)&p->bound.devices, &p->bound.device_cap, groups,
+                    sizeof(*p->bound.devices)) ||
         !gang__grow(mem, (void **)&p->bound.set, &p->bound.set_cap, sets + 1,
                     sizeof(struct gang__scope)))
         return GANG_ENOMEM;
@@ -42,6 +45,7 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     p->subset.on = false;
     for (size_t i = 0; i < groups; i++)
         p->bound.group[i] = gang__scope_unbound();
+    memset(p->bound.devices, 0xff, groups * sizeof(*p->bound.devices));
     for (size_t i = 0; i < sets; i++)
         p->bound.set[i] = gang__scope_unbound();
     p->bound.request = gang__scope_unbound();
@@ -58,6 +62,8 @@ void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)
     gang__release(mem, p->tasks.in_group);
     gang__release(mem, p->bound.group);
     gang__release(mem, p->bound.set);
+    gang__release(mem, p->bound.devices);
+    gang__release(mem, p->device_sets.set);
     gang__release(mem, p->bound.undo);
     gang__release(mem, p->keys.key);
     gang__release(mem, p->tasks.held);

@@ -171,6 +171,10 @@ struct gang__plan_bound {
     struct gang__scope *set;
     struct gang__scope request;
     size_t set_cap, group_cap;
+    /* Of each group, the devices that its tasks may have; all but for gang_group_spec.same_devices,
+     * where they become one set. */
+    uint64_t *devices;
+    size_t device_cap;
     struct gang__bind *undo; /* what they were before, in the order in which they were bound */
     size_t undos, undo_cap;
 };
@@ -196,6 +200,17 @@ struct gang__plan_score {
     size_t host_candidate_cap, host_score_cap;
 };
 
+/* Sets of devices that the tasks of a group could share (same_devices.h). Scratch. */
+struct gang__device_set {
+    uint64_t gpus;
+    uint64_t links; /* sum of the weights of its pairs, on the first node that has it free */
+    int64_t nodes;  /* that have it free */
+};
+struct gang__device_sets {
+    struct gang__device_set *set;
+    size_t count, cap;
+};
+
 struct gang__plan {
     gang_cluster *c;
     const gang_request *request;
@@ -212,6 +227,7 @@ struct gang__plan {
     size_t words, word_cap;
     struct gang__subset subset; /* of the node that is planned on */
     struct gang__plan_bound bound;
+    struct gang__device_sets device_sets;
     struct gang__plan_keys keys;
     struct gang__plan_score score;
     struct gang__affinity_state others;
@@ -234,6 +250,12 @@ void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem);
 /* Reserves memory for so many tasks on as many nodes of `words` words. */
 bool gang__plan_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t tasks,
                         size_t words);
+
+/* The devices that tasks of the group may have on any node. */
+static inline uint64_t gang__devices_bound(const struct gang__plan *p, const struct gang__group *g)
+{
+    return g->same_devices ? p->bound.devices[g->index] : UINT64_MAX;
+}
 
 /* The copy of the node in a slot, read now if it is not there yet. NULL: no node there, or out of
  * memory (p->out.failed). Inside a read section; `node` NULL for the pool. The pointer is good

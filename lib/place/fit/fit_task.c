@@ -143,6 +143,14 @@ struct gang__misfit gang__no_devices(const struct gang__fit_ctx *f)
         return (struct gang__misfit){GANG_CONSTRAINT_DEVICE, -1};
     if (f->g->profile)
         return (struct gang__misfit){GANG_CONSTRAINT_PROFILE, -1};
+    if (f->g->same_devices) { /* would others do? */
+        uint64_t *bound = &f->p->bound.devices[f->g->index], was = *bound;
+        *bound = UINT64_MAX;
+        bool others = gang__choose_devices(&any, ~f->copy->unhealthy, &share) != 0;
+        *bound = was;
+        if (others)
+            return (struct gang__misfit){GANG_CONSTRAINT_SAME_DEVICES, -1};
+    }
     return (struct gang__misfit){GANG_CONSTRAINT_KIND, GANG_KIND_GPU};
 }
 
@@ -152,6 +160,7 @@ static uint64_t equally_ranked(const struct gang__fit_ctx *f, uint64_t gpus)
     const struct gang__node_copy *copy = f->copy;
     size_t models = gang__models_needed(f->g, copy, gpus);
     uint64_t among = gang__devices_of_models(f->g, copy->type, models) & ~copy->unhealthy;
+    among &= gang__devices_bound(f->p, f->g);
     return f->p->subset.on ? among & f->p->subset.gpus : among;
 }
 

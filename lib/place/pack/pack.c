@@ -6,6 +6,7 @@
 
 #include "core/nodes/nodes.h"
 #include "place/fit/fit.h"
+#include "place/fit/same_devices.h"
 #include "place/request/request.h"
 #include "place/search/search.h"
 
@@ -75,7 +76,7 @@ static uint32_t highest_tier(const struct gang__plan *p, bool proof)
     return most - 1;
 }
 
-bool gang__pack_request(struct gang__plan *p, bool proof)
+static bool pack(struct gang__plan *p, bool proof)
 {
     const gang_request *request = p->request;
     const int32_t policy = gang__policy_order(p, proof);
@@ -102,7 +103,65 @@ bool gang__pack_request(struct gang__plan *p, bool proof)
            (!few || gang__improve(&k) || gang__backtrack(&k, gang__member_all()));
 }
 
+/* What is packed once the sets of devices are chosen. */
+struct packing {
+    struct gang__plan *p;
+    bool proof;
+    const struct gang__member *member; /* NULL: the request */
+    int left;                          /* tries, over all groups */
+};
+
+static bool pack_member(struct gang__plan *p, struct gang__member m);
+
+/* Bind the groups from this one on to a set of devices each, the best first, and pack. A group that
+ * no set suits gets no devices, which only matters if some of its tasks must start. */
+static bool pack_bound(struct packing *x, uint32_t group)
+{
+    struct gang__plan *p = x->p;
+    while (group < p->request->group_count && !p->request->group[group].same_devices)
+        group++;
+    if (group == p->request->group_count) {
+        x->left--;
+        bool placed = x->member ? pack_member(p, *x->member) : pack(p, x->proof);
+        if (!placed)
+            gang__undo(p, 0, 0);
+        return placed;
+    }
+    size_t first = p->device_sets.count;
+    bool placed = false;
+    p->bound.devices[group] = UINT64_MAX;
+    if (!gang__device_sets_add(p, group))
+        return false;
+    size_t end = p->device_sets.count;
+    p->bound.devices[group] = 0;
+    if (first == end)
+        placed = pack_bound(x, group + 1);
+    for (size_t i = first; i < end && !placed && x->left > 0 && !p->out.failed; i++) {
+        p->bound.devices[group] = p->device_sets.set[i].gpus;
+        placed = pack_bound(x, group + 1);
+    }
+    p->device_sets.count = first;
+    if (!placed)
+        p->bound.devices[group] = UINT64_MAX;
+    return placed;
+}
+
+bool gang__pack_request(struct gang__plan *p, bool proof)
+{
+    if (!p->request->same_devices)
+        return pack(p, proof);
+    p->mode.exact_reads = proof;
+    return pack_bound(&(struct packing){p, proof, NULL, GANG_MAX_DEVICE_SETS}, 0);
+}
+
 bool gang__pack_member(struct gang__plan *p, struct gang__member m)
+{
+    if (!p->request->same_devices)
+        return pack_member(p, m);
+    return pack_bound(&(struct packing){p, true, &m, GANG_MAX_DEVICE_SETS}, 0);
+}
+
+static bool pack_member(struct gang__plan *p, struct gang__member m)
 {
     struct gang__pack k = {
         p, p->request, p->request->by_size, GANG__ORDER_PROOF, GANG__NO_LEVEL, p->request->insists};
@@ -120,8 +179,8 @@ bool gang__pack_member(struct gang__plan *p, struct gang__member m)
     return gang__backtrack(&k, m);
 }
 
-int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
-                        bool proof)
+static int64_t pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
+                         bool proof)
 {
     const int32_t policy = gang__policy_order(p, proof);
     struct gang__pack k = {p, p->request, p->request->by_size, policy, GANG__NO_LEVEL, false};
@@ -139,4 +198,23 @@ int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int
         return done;
     gang__undo(p, tasks, binds);
     return 0;
+}
+
+/* Tasks that run bind their group already. */
+int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
+                        bool proof)
+{
+    int64_t done = 0;
+    if (!p->request->group[group].same_devices || p->bound.devices[group] != UINT64_MAX)
+        return pack_more(p, group, least, want, proof);
+    size_t first = p->device_sets.count;
+    p->mode.exact_reads = proof;
+    if (!gang__device_sets_add(p, group))
+        return 0;
+    for (size_t i = first; i < p->device_sets.count && done == 0 && !p->out.failed; i++) {
+        p->bound.devices[group] = p->device_sets.set[i].gpus;
+        done = pack_more(p, group, least, want, proof);
+    }
+    p->device_sets.count = first;
+    return done;
 }

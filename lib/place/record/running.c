@@ -90,6 +90,25 @@ static void note_request_domain(struct gang__plan *p, const struct gang__alloc *
     }
 }
 
+/* The devices of a running task. */
+static uint64_t devices_of_task(const gang_cluster *c, const uint64_t *task)
+{
+    uint64_t gpus = 0;
+    uint32_t slot = (uint32_t)task[0];
+    unsigned end = gang__first_core(gang__layout_at(gang__chunk_of(&c->commit, slot), slot));
+    for (unsigned i = 0; i < gang__task_deltas(task); i++) {
+        uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
+        unsigned word = gang__delta_word(delta);
+        unsigned first = (word - GANG__WORD_SHARES) * GANG__SHARES_PER_WORD;
+        if ((delta & GANG__DELTA_POOL) || word < GANG__WORD_SHARES || word >= end)
+            continue;
+        for (unsigned n = 0; n < GANG__SHARES_PER_WORD; n++)
+            if (gang__share(payload, n))
+                gpus |= UINT64_C(1) << (first + n);
+    }
+    return gpus;
+}
+
 void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
 {
     const gang_request *request = a->request;
@@ -102,6 +121,8 @@ void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
         p->tasks.in_group[group]++;
         if (g->bounded || g->spread >= 0)
             note_held(p, (uint32_t)task[0], group);
+        if (g->same_devices && p->bound.devices[group] == UINT64_MAX)
+            p->bound.devices[group] = devices_of_task(p->c, task);
         note_scope(&p->bound.request, p, task, request->same);
         for (int32_t k = g->set; k >= 0; k = request->set[k].parent)
             if (request->set[k].same >= 0)

@@ -106,6 +106,8 @@ static gang_result check_placing(const struct gang__request_job *j, const struct
     if (r == GANG_OK)
         r = gang__check_flag(j, g->near_nic, "near_nic");
     if (r == GANG_OK)
+        r = gang__check_flag(j, g->same_devices, "same_devices");
+    if (r == GANG_OK)
         r = gang__check_flag(j, g->models_ranked, "models_ranked");
     if (r == GANG_OK)
         r = gang__check_flag(j, g->spread_soft, "spread_soft");
@@ -118,6 +120,9 @@ static gang_result check_placing(const struct gang__request_job *j, const struct
     if (g->profile && (g->gpu_milli < 1000 || g->gpu_devices))
         return gang__request_error(j, GANG_EINVAL, "profile",
                                    "asks for gpu_milli = 1000 * k, without gpu_devices");
+    if (g->same_devices && (g->profile || (!g->gpu_milli && !g->gpu_memory_bytes)))
+        return gang__request_error(j, GANG_EINVAL, "same_devices",
+                                   "asks for GPUs, without profile");
     if (g->subgroup_size && (g->count % g->subgroup_size || g->min % g->subgroup_size))
         return gang__request_error(j, GANG_EINVAL, "subgroup_size",
                                    "does not divide count and min");
@@ -152,8 +157,6 @@ gang_result gang__check_group(const struct gang__request_job *j, const struct ga
     r = check_placing(j, g);
     if (r != GANG_OK)
         return r;
-    if (g->reserved0)
-        return gang__request_error(j, GANG_EINVAL, "reserved0", "not 0");
     if (g->group_set < -1 ||
         (g->group_set >= 0 && (size_t)g->group_set >= j->spec->group_set_count))
         return gang__request_error(j, GANG_EINVAL, "group_set", "no such set");

@@ -163,6 +163,7 @@ static gang_result compile_placing(const struct gang__request_job *j, struct gan
     g->bounded = s->max_per_node || s->max_per_domain;
     g->numa = s->numa;
     g->near_nic = s->near_nic;
+    g->same_devices = s->same_devices;
     g->models_ranked = s->models_ranked;
     g->profile = s->profile ? take_text(b, s->profile) : NULL;
     g->takes = s->profile ? GANG__HOLDS_SLICES : GANG__HOLDS_DEVICES;

@@ -56,6 +56,7 @@ struct gang__group {
      * group owns the numbers first .. first + count - 1. */
     int64_t first;
     int32_t in_job;
+    uint32_t index;     /* in the request */
     uint64_t cpu;       /* millicores */
     uint32_t cores;     /* the same as named cores; 0: not a whole number of them */
     uint64_t pages;     /* of memory */
@@ -81,6 +82,7 @@ struct gang__group {
     bool filters;      /* some rule, model, partition or profile: look at the node */
     int32_t gpu_nodes; /* GANG_GPU_NODES_*; ALLOW where it asks for GPUs */
     bool near_nic;
+    bool same_devices;
     bool models_ranked;
     int32_t numa;         /* GANG_NUMA_* */
     int32_t same, prefer; /* levels, or GANG__NO_LEVEL */
@@ -128,7 +130,8 @@ struct gang_request {
     int32_t same, prefer;
     int32_t gpu_nodes; /* GANG_GPU_NODES_* */
     bool exclusive;
-    bool in_domains; /* `same`, `prefer` or subgroups somewhere */
+    bool same_devices; /* of some group */
+    bool in_domains;   /* `same`, `prefer` or subgroups somewhere */
     /* What starts together starts in the preferred domains, or not at all: a scheduler's request,
      * see gang__request_insist(). Tasks that are added later may lie elsewhere. */
     bool insists;

@@ -15,6 +15,7 @@ static void borrow(gang_request *to, const gang_request *request)
     to->prefer = request->prefer;
     to->gpu_nodes = request->gpu_nodes;
     to->exclusive = request->exclusive;
+    to->same_devices = request->same_devices;
     to->in_domains = request->in_domains;
     to->insists = request->insists;
     to->group_count = request->group_count;

@@ -104,6 +104,7 @@ static void number_groups(gang_request *request)
     int64_t first = 0;
     for (uint32_t i = 0; i < request->group_count; i++) {
         request->group[i].in_job = (int32_t)i;
+        request->group[i].index = i;
         request->group[i].first = first;
         first += request->group[i].count;
     }
@@ -219,8 +220,10 @@ static gang_result request_make(const struct gang__request_job *job, gang_reques
     }
     number_groups(made);
     sort_groups(made);
-    for (uint32_t i = 0; i < made->group_count; i++)
+    for (uint32_t i = 0; i < made->group_count; i++) {
         made->uses_pool = made->uses_pool || made->group[i].pool_need_count > 0;
+        made->same_devices = made->same_devices || made->group[i].same_devices;
+    }
     made->bound = is_bound(made);
     const struct gang__group *g = &made->group[0];
     made->plain = made->group_count == 1 && made->group_set_count == 0 && made->min == g->min &&

@@ -301,7 +301,7 @@ static int64_t score(struct gang__plan *p, const struct gang__group *g,
     candidate->rest = (uint64_t)(gang__gpu_free(v, now) - gang__gpu_asked(candidate)) << 32 | s.cpu;
     /* A part of one device goes to the best one, unless other rules choose it. */
     bool choose = g->devices == 1 && g->share > 0 && g->share < 1000 && !g->near_nic &&
-                  g->numa != GANG_NUMA_STRICT;
+                  !g->same_devices && g->numa != GANG_NUMA_STRICT;
     if (!choose)
         return value_after(p, &s, candidate->gpus, candidate->share) - before;
     int64_t best = GANG__SCORE_OUT;

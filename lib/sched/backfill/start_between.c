@@ -59,8 +59,8 @@ static gang_result place_now(struct gang__where *w)
 }
 
 /* Adopt the places of the calendar, task by task. Only for a plain gang without affinity,
- * exclusive nodes, device models, GANG_NUMA_STRICT, or a profile that is not counted: amounts and
- * nodes alone decide its fit. */
+ * exclusive nodes, device models, GANG_NUMA_STRICT, same_devices, or a profile that is not counted:
+ * amounts and nodes alone decide its fit. */
 static gang_result adopt_exactly(gang_sched *s, struct gang__gang *g, gang_alloc_id *id)
 {
     struct gang__calendar *cal = s->calendar;
@@ -68,6 +68,7 @@ static gang_result adopt_exactly(gang_sched *s, struct gang__gang *g, gang_alloc
     int64_t count = 0;
     if (!request->plain || request->has_affinity || request->exclusive ||
         request->group[0].model_count || request->group[0].numa == GANG_NUMA_STRICT ||
+        request->group[0].same_devices ||
         (request->group[0].profile && !gang__calendar_counts_instances(cal, &request->group[0])))
         return GANG_ENOFIT;
     for (size_t i = 0; i < cal->fit.count; i++)

@@ -66,8 +66,7 @@ static bool is_plain(const struct gang_request_spec *q)
         return false;
     for (size_t i = 0; i < q->group_count; i++) {
         const struct gang_group_spec *g = &q->groups[i];
-        if (g->size != sizeof(*g) || g->amount_count || g->label_count || g->gpu_model_count ||
-            g->reserved0)
+        if (g->size != sizeof(*g) || g->amount_count || g->label_count || g->gpu_model_count)
             return false;
     }
     return true;

@@ -117,6 +117,7 @@ static gang_result check_group(const struct gang_group_spec *g, bool same, struc
                        : g->subgroup_size  ? "subgroup_size"
                        : g->spread         ? "spread"
                        : g->max_per_domain ? "max_per_domain"
+                       : g->same_devices   ? "same_devices"
                        : g->group_set >= 0 ? "group_set"
                        : g->same && !same  ? "same"
                                            : NULL;

@@ -94,6 +94,7 @@ static struct gang_group_spec get_group(struct reader *r)
     g.group_set = (int32_t)get_int(r);
     g.numa = (int32_t)get_int(r);
     g.near_nic = (int32_t)get_int(r);
+    g.same_devices = (int32_t)get_int(r);
     g.models_ranked = (int32_t)get_int(r);
     g.subgroup_size = get_int(r);
     g.max_skew = get_int(r);

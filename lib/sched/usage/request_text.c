@@ -72,23 +72,12 @@ static void put_group(struct gang__request_key *key, const struct gang_group_spe
     bool any = false;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         any |= texts[i] != NULL;
-    const int64_t numbers[] = {g->count,
-                               g->min,
-                               g->cpu_milli,
-                               g->memory_bytes,
-                               g->gpu_milli,
-                               g->gpu_memory_bytes,
-                               g->gpu_devices,
-                               g->group_set,
-                               g->numa,
-                               g->near_nic,
-                               g->models_ranked,
-                               g->subgroup_size,
-                               g->max_skew,
-                               g->max_per_node,
-                               g->max_per_domain,
-                               g->spread_soft,
-                               any};
+    const int64_t numbers[] = {g->count,          g->min,          g->cpu_milli,
+                               g->memory_bytes,   g->gpu_milli,    g->gpu_memory_bytes,
+                               g->gpu_devices,    g->group_set,    g->numa,
+                               g->near_nic,       g->same_devices, g->models_ranked,
+                               g->subgroup_size,  g->max_skew,     g->max_per_node,
+                               g->max_per_domain, g->spread_soft,  any};
     put(key, numbers, sizeof(numbers));
     for (size_t i = 0; any && i < sizeof(texts) / sizeof(texts[0]); i++)
         put_text(key, texts[i]);
