@@ -91,6 +91,11 @@ GANG_API const char *gang_strerror(gang_result result);
 /** Name of a result ("GANG_ENOFIT"); "GANG_E?" for any other number. As gang_strerror(). */
 GANG_API const char *gang_result_name(gang_result result);
 
+/** Fractions and factors in all headers are integers of which this is 1: a half is GANG_WHOLE / 2.
+ *  Scenario files and Python have the number itself, 0.5. (Shares of GPUs and cores are amounts,
+ *  in thousandths of a device: "milli". What a simulation measures is a double.) */
+#define GANG_WHOLE ((int64_t)1000000)
+
 /** Which constraint refused (gang_error.constraint); values are never renumbered. */
 enum {
     GANG_CONSTRAINT_NONE = 0,      /**< no particular one */

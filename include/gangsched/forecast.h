@@ -81,13 +81,14 @@ struct gang_forecast_opts {
     size_t size; /**< sizeof(struct gang_forecast_opts) */
     /** the forecast begins then; a time before the scheduler's last run counts as that */
     int64_t now_ns;
-    int64_t horizon_ns;        /**< how far it looks ahead; 0: no bound */
-    int64_t max_events;        /**< maximum of runs of the cycle in one sample; 0: 1,000,000 */
-    int32_t samples;           /**< 1..10,000; 0: 1 */
-    int32_t low_milli;         /**< quantile of gang_expected.low_ns, 1..999 thousandths; 0: 100 */
-    int32_t high_milli;        /**< quantile of gang_expected.high_ns; 0: 900 */
-    int32_t reserved0;         /**< 0 */
-    uint64_t seed;             /**< of the draws */
+    int64_t horizon_ns; /**< how far it looks ahead; 0: no bound */
+    int64_t max_events; /**< maximum of runs of the cycle in one sample; 0: 1,000,000 */
+    int32_t samples;    /**< 1..10,000; 0: 1 */
+    /** quantile of gang_expected.low_ns, above 0 and below GANG_WHOLE; 0: a tenth of it */
+    int32_t low;
+    int32_t high;      /**< quantile of gang_expected.high_ns; 0: nine tenths of GANG_WHOLE */
+    int32_t reserved0; /**< 0 */
+    uint64_t seed;     /**< of the draws */
     gang_run_time_fn run_time; /**< NULL: predictions of op predict, else time limits */
     void *user;                /**< passed to it, and to go_on */
     /** Called before each run of the cycle, on the caller's thread: a result other than 0 ends
@@ -122,9 +123,9 @@ struct gang_expected {
     /** GANG_WAIT_*, decisive at the end of the run; 0: it starts, or the reason is not known */
     int32_t wait;
     int64_t start_ns; /**< median of the samples; INT64_MAX: it does not start */
-    /** in the fraction low_milli of the samples it starts by then; INT64_MAX: in fewer */
+    /** in the fraction `low` of the samples it starts by then; INT64_MAX: in fewer */
     int64_t low_ns;
-    int64_t high_ns; /**< the same for high_milli */
+    int64_t high_ns; /**< the same for `high` */
     int32_t samples; /**< number of samples in which it starts */
     int32_t reserved0;
 };

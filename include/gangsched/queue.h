@@ -60,9 +60,6 @@ typedef uint64_t gang_queue_id;
 /** No limit, in gang_quota. */
 #define GANG_UNLIMITED ((int64_t)-1)
 
-/** Fractions in queue specifications are in millionths: this is 1. */
-#define GANG_WHOLE ((int64_t)1000000)
-
 enum {
     GANG_MAX_QUEUES = 65536,        /**< queues of one scheduler */
     GANG_MAX_QUEUE_DEPTH = 32,      /**< queues on a path */
@@ -79,7 +76,7 @@ struct gang_quota {
     /** Only what is on nodes of this partition, for groups that name it
      *  (gang_group_spec.partition); NULL: everything, on any node. */
     const char *partition;
-    /** > 0: this fraction of the parent's amount (at the top: of the cluster), in millionths,
+    /** > 0: this fraction of the parent's amount (at the top: of the cluster)
      *  instead of an amount; at most GANG_WHOLE. The fractions of siblings must not exceed
      *  GANG_WHOLE in sum, for each kind. */
     int64_t fraction;
@@ -104,7 +101,7 @@ enum {
      *  Of its own user a job preempts jobs of lower priority. For this the user limit counts every
      *  user that has jobs that run or could run, and what is used before the preemption:
      *  max(guarantee, used by all) times the larger of 1 / users, by weight, and
-     *  user_limit_percent; at most user_limit_factor_milli of the guarantee. In a leaf without user
+     *  user_limit; at most user_limit_factor times the guarantee. In a leaf without user
      *  limit no user is above it. */
     GANG_PREEMPT_USER_LIMIT = 5
 };
@@ -427,12 +424,12 @@ struct gang_queue_spec {
     /** jobs with a longer time limit are refused; 0: no bound. Inherited */
     int64_t max_time_limit_ns;
     /** YARN's minimum-user-limit-percent: with n active users each gets 1/n of the queue, but at
-     *  least this many percent; further users wait. 0: no user limit. Leaves. */
-    int64_t user_limit_percent;
-    /** YARN's user-limit-factor in thousandths: a user gets at most this many times the
-     *  guarantee; 0: no such bound. Leaves. Both limits count all kinds, and the whole gang that
-     *  is to start. */
-    int64_t user_limit_factor_milli;
+     *  least this fraction, of GANG_WHOLE; further users wait. 0: no user limit. Leaves. */
+    int64_t user_limit;
+    /** YARN's user-limit-factor, of GANG_WHOLE: a user gets at most this many times the guarantee;
+     *  0: no such bound. Leaves. Both limits count all kinds, and the whole gang that is to
+     *  start. */
+    int64_t user_limit_factor;
     const struct gang_user_weight *users; /**< users not listed have weight 1 */
     size_t user_count;
     /** Which users may submit and administer: "user1,user2 group1,group2"; "*": all; " ": none;

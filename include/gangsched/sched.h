@@ -440,8 +440,8 @@ struct gang_sched_opts {
     size_t excluded_kind_count;
     /** > 0: past usage, decaying with this half-life, lowers the weight of a queue; 0: off */
     int64_t half_life_ns;
-    /** how strongly past usage counts: KAI's k, in thousandths; 0: 1000 */
-    int64_t usage_weight_milli;
+    /** how strongly past usage counts: KAI's k, of GANG_WHOLE; 0: GANG_WHOLE */
+    int64_t usage_weight;
     /** how long a job waits after the host refused its start; 0: 10 s */
     int64_t refused_ns;
     int64_t max_preempted_tasks; /**< maximum of tasks preempted in one run; 0: no bound */
@@ -451,8 +451,9 @@ struct gang_sched_opts {
     int32_t no_preemption;
     int64_t max_moves; /**< maximum of gangs moved so that one gang can start; 0: 16; -1: none */
     /** Reclaim: the preemptor's queue must not end relatively fuller than the victim's queue.
-     *  The ratio of the preemptor's queue is first multiplied by this many thousandths; 0: 1000. */
-    int64_t saturation_milli;
+     *  The ratio of the preemptor's queue is first multiplied by this, of GANG_WHOLE; 0:
+     *  GANG_WHOLE. */
+    int64_t saturation;
     /** What if absolute guarantees of siblings exceed the capacity (a cluster that shrank)? 0:
      *  all stay in force, and a queue that uses its guarantee keeps it (KAI). 1: each is scaled
      *  down by capacity over their sum (YARN). */

@@ -12,7 +12,7 @@
  *
  * How a job runs
  *   - It has *work*: its run time with all its tasks (`count`). With fewer tasks its speed is
- *     (tasks / count) ^ (elastic_milli / 1000).
+ *     (tasks / count) ^ elastic.
  *   - It ends when its work is done, successfully or as the trace records
  *     (gang_sim_opts.recorded_ends).
  *   - A job that is asked to stop saves its work and stops at once, or after `stop_ns`. A job that
@@ -168,9 +168,9 @@ struct gang_sim_opts {
     /** Work is saved whenever so much of it is done; 0: continuously (nothing is lost); -1:
      *  never. */
     int64_t checkpoint_ns;
-    /** exponent of the speed, see above; 0: 1000; -1: exponent 0, full speed with the minimum of
-     *  tasks */
-    int64_t elastic_milli;
+    /** exponent of the speed, see above, of GANG_WHOLE; 0: GANG_WHOLE; -1: exponent 0, full speed
+     *  with the minimum of tasks */
+    int64_t elastic;
     /** mean time between failures of a node, exponential; 0: nodes do not fail */
     int64_t node_mtbf_ns;
     int64_t node_repair_ns; /**< mean time to repair, exponential; 0: an hour */
@@ -293,9 +293,9 @@ struct gang_sim_ops {
     /** Score all waiting and running jobs, before each run of the cycle (with pass_ns: at each
      *  multiple of it): score[i] of the i-th job, lowest first; NaN counts as last. */
     int32_t (*score)(const struct gang_sim_view *view, double *score, void *user);
-    /** How fast is a job with `tasks` tasks, in thousandths of its full speed? Replaces
-     *  elastic_milli. <= 0: no progress. */
-    int64_t (*speed_milli)(size_t index, int64_t tasks, int64_t count, void *user);
+    /** How fast is a job with `tasks` tasks, as a fraction of its full speed, of GANG_WHOLE?
+     *  Replaces elastic. <= 0: no progress. */
+    int64_t (*speed)(size_t index, int64_t tasks, int64_t count, void *user);
     /** How many ns are added to the remaining work of a preempted job? Replaces restart_ns. */
     int64_t (*restart_ns)(size_t index, int64_t gpu_milli, void *user);
     int32_t score_mode; /**< GANG_SIM_SCORE_* */

@@ -107,13 +107,13 @@ struct gang__queue {
     uint32_t slicer; /* the queue, this one or an ancestor, whose leaves share nodes in time */
     int64_t quantum_ns, quantum_rows; /* the slicer's, in force */
     bool quantum_gpus;
-    int32_t across;        /* inherited; never DEFAULT, */
-    int64_t across_max;    /* and the highest priority of victims; INT64_MAX: any */
-    int32_t preempt_class; /* inherited; by number; -1: none */
-    uint64_t preempts;     /* classes that its jobs outrank, as bits, */
-    uint64_t ranked_below; /* and with those that these outrank, and so on */
-    int64_t user_limit_percent, user_limit_factor_milli; /* 0: none */
-    const struct gang_user_weight *users;                /* sorted by name */
+    int32_t across;                        /* inherited; never DEFAULT, */
+    int64_t across_max;                    /* and the highest priority of victims; INT64_MAX: any */
+    int32_t preempt_class;                 /* inherited; by number; -1: none */
+    uint64_t preempts;                     /* classes that its jobs outrank, as bits, */
+    uint64_t ranked_below;                 /* and with those that these outrank, and so on */
+    int64_t user_limit, user_limit_factor; /* 0: none */
+    const struct gang_user_weight *users;  /* sorted by name */
     size_t user_count;
     int64_t grace_ns, min_runtime_ns, stale_ns; /* inherited: never -1 */
     int64_t fence_ns; /* inherited; 0: the scheduler's; -1: until the host reports */

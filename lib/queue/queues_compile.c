@@ -164,8 +164,8 @@ static void set_own(struct gang__queue *q)
     q->max_running = bound_of(s->max_running);
     q->max_pending = bound_of(s->max_pending);
     q->max_running_per_user = bound_of(s->max_running_per_user);
-    q->user_limit_percent = s->user_limit_percent;
-    q->user_limit_factor_milli = s->user_limit_factor_milli;
+    q->user_limit = s->user_limit;
+    q->user_limit_factor = s->user_limit_factor;
     q->users = s->users;
     q->user_count = s->user_count;
     q->preempt_class = -1; /* preempt_classes.c */

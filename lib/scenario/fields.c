@@ -103,9 +103,9 @@ static const struct gang__field queue_list[] = {
     COUNT("max_running_per_user", QUEUE(max_running_per_user)),
     SECONDS("default_time_limit_s", QUEUE(default_time_limit_ns), 0),
     SECONDS("max_time_limit_s", QUEUE(max_time_limit_ns), 0),
-    NUMBER("user_limit_percent", QUEUE(user_limit_percent), 0, 100, 0),
-    {"user_limit_factor", GANG__FIELD_MILLI, QUEUE(user_limit_factor_milli), NULL, 0,
-     GANG_MAX_AMOUNT, 0},
+    {"user_limit", GANG__FIELD_PART, QUEUE(user_limit), NULL, 0, GANG_WHOLE, 0},
+    {"user_limit_factor", GANG__FIELD_PART, QUEUE(user_limit_factor), NULL, 0,
+     GANG_WHOLE *GANG_WHOLE, 0},
     TEXT("submit_acl", QUEUE(submit_acl)),
     TEXT("admin_acl", QUEUE(admin_acl)),
     SECONDS("grace_s", QUEUE(grace_ns), -1),
@@ -231,8 +231,6 @@ static gang_result read_value(const struct gang__json *at, const struct gang__fi
         GANG__TRY(gang__json_choice(at, field->words->list, field->words->count, &index));
         *value = field->words->first + (int64_t)index;
         return GANG_OK;
-    case GANG__FIELD_MILLI:
-        return gang__json_milli(at, field->min, field->max, value);
     case GANG__FIELD_PART:
         return gang__json_scaled(at, GANG_WHOLE, field->min, field->max, value);
     case GANG__FIELD_SECONDS:
@@ -283,8 +281,6 @@ static json_t *json_of(struct gang__json_maker *maker, const struct gang__field 
         if (value < 0 || (size_t)value >= field->words->count)
             return json_integer(value);
         return gang__json_new_text(maker, field->words->list[value]);
-    case GANG__FIELD_MILLI:
-        return gang__json_new_milli(value);
     case GANG__FIELD_PART:
         return gang__json_new_scaled(value, GANG_WHOLE);
     case GANG__FIELD_SECONDS:

@@ -16,7 +16,6 @@ enum gang__field_type {
     GANG__FIELD_FLAG,    /* int32_t: true or false */
     GANG__FIELD_WORD,    /* int32_t: one of `words`, by number */
     GANG__FIELD_NUMBER,  /* int64_t in [least, most] */
-    GANG__FIELD_MILLI,   /* int64_t in [least, most], thousandths of the number in the file */
     GANG__FIELD_PART,    /* int64_t in [least, most], millionths of the number in the file */
     GANG__FIELD_SECONDS, /* int64_t in ns, in the file in seconds */
     GANG__FIELD_TEXT     /* const char *: NULL, or without control characters */

@@ -26,7 +26,7 @@ static gang_result check_opts(const struct gang_sim_opts *o, struct gang_error *
                   {"restart_ns", o->restart_ns, 0, LONGEST_NS},
                   {"stop_ns", o->stop_ns, 0, INT64_MAX},
                   {"checkpoint_ns", o->checkpoint_ns, -1, LONGEST_NS},
-                  {"elastic_milli", o->elastic_milli, -1, 1000000},
+                  {"elastic", o->elastic, -1, 1000 * GANG_WHOLE},
                   {"node_mtbf_ns", o->node_mtbf_ns, 0, INT64_MAX},
                   {"node_repair_ns", o->node_repair_ns, 0, LONGEST_NS},
                   {"task_mtbf_ns", o->task_mtbf_ns, 0, INT64_MAX},

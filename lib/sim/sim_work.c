@@ -103,14 +103,14 @@ void gang__sim_preempted(gang_sim *sim, struct gang__sim_job *j)
 
 /* ---- after a run ----------------------------------------------------------------------------- */
 
-/* part ^ (milli / 1000) of 0 <= part <= 1, by roots and products only: these are the same on all
- * machines. */
-static double power(double part, int64_t milli)
+/* part ^ (exponent / GANG_WHOLE) of 0 <= part <= 1, by roots and products only: these are the same
+ * on all machines. */
+static double power(double part, int64_t exponent)
 {
     double result = 1, root = part;
-    for (int64_t i = 0; i < milli / 1000 && result > 0; i++)
+    for (int64_t i = 0; i < exponent / GANG_WHOLE && result > 0; i++)
         result *= part;
-    double rest = (double)(milli % 1000) / 1000;
+    double rest = (double)(exponent % GANG_WHOLE) / (double)GANG_WHOLE;
     for (int bit = 0; bit < 40 && rest > 0; bit++) {
         root = sqrt(root);
         rest *= 2;
@@ -122,20 +122,20 @@ static double power(double part, int64_t milli)
     return result;
 }
 
-/* (tasks / count) ^ (elastic / 1000), or as the caller says. */
+/* (tasks / count) ^ elastic, or as the caller says. */
 int32_t gang__sim_speed(const gang_sim *sim, size_t index, int64_t held_tasks, int64_t tasks)
 {
     int64_t max = (int64_t)FULL * 1000;
-    if (sim->ops.speed_milli) {
-        int64_t s = sim->ops.speed_milli(index, held_tasks, tasks, sim->user);
-        return s <= 0 ? 0 : (int32_t)(gang__min(s, max / 1000) * (FULL / 1000));
+    if (sim->ops.speed) {
+        int64_t s = sim->ops.speed(index, held_tasks, tasks, sim->user);
+        return s <= 0 ? 0 : (int32_t)gang__min(s, max);
     }
-    if (held_tasks >= tasks || sim->opts.elastic_milli < 0)
+    if (held_tasks >= tasks || sim->opts.elastic < 0)
         return FULL;
-    if (sim->opts.elastic_milli == 0 || sim->opts.elastic_milli == 1000)
+    if (sim->opts.elastic == 0 || sim->opts.elastic == GANG_WHOLE)
         return (int32_t)gang__mul_div(held_tasks, FULL, tasks);
     double gang = (double)held_tasks / (double)tasks;
-    return (int32_t)(power(gang, sim->opts.elastic_milli) * FULL + 0.5);
+    return (int32_t)(power(gang, sim->opts.elastic) * FULL + 0.5);
 }
 
 int64_t gang__sim_end(const gang_sim *sim, const struct gang__sim_work *w)

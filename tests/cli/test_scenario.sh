@@ -60,7 +60,7 @@ write_case "$two_nodes" '{"name":"old","queue":"q","user":"rich","state":"runnin
 "running_gpu":[["0","1"]],"submit":1,"tasks":[{"gpu":2}]},
 {"name":"own","queue":"q","user":"rich","priority":9,"submit":2,"tasks":[{"gpu":1}]},
 {"name":"poor","queue":"q","user":"poor","submit":3,"tasks":[{"count":2,"gpu":1}],"min":2}' |
-    sed 's/"parent":null/&,"guaranteed":{"gpu":4},"within":"user-limit","user_limit_percent":50/' \
+    sed 's/"parent":null/&,"guaranteed":{"gpu":4},"within":"user-limit","user_limit":0.5/' \
         >"$scratch/users.json"
 users_take_above_limits() {
     "${scenario[@]}" "$scratch/users.json" >"$scratch/out"

@@ -132,15 +132,15 @@ START_TEST(a_number_out_of_range_is_refused)
     NEGATIVE(max_running_per_user);
     NEGATIVE(default_time_limit_ns);
     NEGATIVE(max_time_limit_ns);
-    NEGATIVE(user_limit_percent);
-    NEGATIVE(user_limit_factor_milli);
+    NEGATIVE(user_limit);
+    NEGATIVE(user_limit_factor);
     NEGATIVE(grace_ns);
     NEGATIVE(fence_ns);
     NEGATIVE(min_runtime_ns);
     NEGATIVE(stale_ns);
     NEGATIVE(max_children);
     NEGATIVE(child_idle_ns);
-    REFUSED(s->user_limit_percent = 101, GANG_ERANGE, "queues[2].user_limit_percent", "too large");
+    REFUSED(s->user_limit = GANG_WHOLE + 1, GANG_ERANGE, "queues[2].user_limit", "too large");
     REFUSED((s->default_time_limit_ns = 2, s->max_time_limit_ns = 1), GANG_EINVAL,
             "queues[2].default_time_limit_ns", "above max_time_limit_ns");
 }

@@ -111,7 +111,7 @@ static const char scheduling[] =
     "\"order\":\"least-served\",\"child_order\":\"priority-utilization\",\"block\":\"strict\","
     "\"preempt_mode\":\"cancel\",\"no_preemption\":true,\"max_running\":5,\"max_pending\":6,"
     "\"max_running_per_user\":7,\"default_time_limit_s\":0.1,\"max_time_limit_s\":86400,"
-    "\"user_limit_percent\":25,\"user_limit_factor\":1.5,\"users\":{\"ann\":0.5,\"bob\":3},"
+    "\"user_limit\":0.25,\"user_limit_factor\":1.5,\"users\":{\"ann\":0.5,\"bob\":3},"
     "\"submit_acl\":\"ann,bob staff\",\"admin_acl\":\" \",\"grace_s\":30,"
     "\"min_runtime_s\":0,\"stale_s\":1.000000001,\"fence_s\":-1,\"child\":{\"limit\":{\"gpu\":1},"
     "\"priority\":3,\"order\":\"fair\",\"users\":{},\"cells\":[{\"level\":\"rack\","

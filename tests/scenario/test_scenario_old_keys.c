@@ -8,7 +8,8 @@ static const char with_old_keys[] =
     "\"p\","
     "\"slice\":3}]}],\"queues\":[{\"name\":\"q\",\"turn\":\"utilization\",\"preempt\":\"cancel\","
     "\"fixed\":true,\"max_overtakes\":7,\"slice_s\":5,\"slice_rows\":2,\"slice_gpus\":true,"
-    "\"limit\":{\"gpu\":{\"part\":0.5}},\"child\":{\"turn\":\"utilization\"}},{\"name\":\"r\","
+    "\"user_limit_percent\":29,\"limit\":{\"gpu\":{\"part\":0.5}},\"child\":{\"turn\":"
+    "\"utilization\"}},{\"name\":\"r\","
     "\"fixed\":true}],\"reservations\":[{\"name\":\"v\",\"prefer\":\"latest\",\"stages\":["
     "{\"gang\":1,\"tasks\":[{}]}]}],\"jobs\":[{\"name\":\"j\",\"queue\":\"r\",\"scarce\":"
     "\"strict\","
@@ -22,7 +23,8 @@ static const char with_new_keys[] =
     "\"p\",\"mig_index\":3}]}],"
     "\"queues\":[{\"name\":\"q\",\"child_order\":\"utilization\",\"preempt_mode\":\"cancel\","
     "\"no_preemption\":true,\"max_bypasses\":7,\"quantum_s\":5,\"quantum_rows\":2,"
-    "\"quantum_gpus\":true,\"limit\":{\"gpu\":{\"fraction\":0.5}},\"child\":{\"child_order\":"
+    "\"quantum_gpus\":true,\"user_limit\":0.29,\"limit\":{\"gpu\":{\"fraction\":0.5}},\"child\":{"
+    "\"child_order\":"
     "\"utilization\"}},{\"name\":\"r\",\"no_preemption\":true}],"
     "\"reservations\":[{\"name\":\"v\",\"objective\":\"latest\",\"stages\":[{\"gang_size\":1,"
     "\"tasks\":[{}]}]}],"
@@ -40,7 +42,7 @@ START_TEST(old_keys_are_read_with_a_warning_each)
     size_t warnings = 0;
     while (gang_scenarios_warning(old, warnings))
         warnings++;
-    ck_assert_uint_eq(warnings, 24);
+    ck_assert_uint_eq(warnings, 25);
     ck_assert_str_eq(gang_scenarios_warning(old, 0), "nodes[0]: 'near' is now 'gpu_locality'");
     ck_assert_ptr_null(gang_scenarios_warning(new, 0));
     ck_assert_ptr_null(gang_scenarios_warning(NULL, 0));

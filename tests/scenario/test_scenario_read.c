@@ -183,8 +183,8 @@ START_TEST(policies_of_queues_are_read)
     ck_assert_int_eq(q->max_running_per_user, 7);
     ck_assert_int_eq(q->default_time_limit_ns, 100000000);
     ck_assert_int_eq(q->max_time_limit_ns, 86400 * INT64_C(1000000000));
-    ck_assert_int_eq(q->user_limit_percent, 25);
-    ck_assert_int_eq(q->user_limit_factor_milli, 1500);
+    ck_assert_int_eq(q->user_limit, GANG_WHOLE / 4);
+    ck_assert_int_eq(q->user_limit_factor, 1500000);
     ck_assert_uint_eq(q->user_count, 2);
     ck_assert_str_eq(q->users[0].user, "ann");
     ck_assert_int_eq(q->users[0].weight, GANG_WHOLE / 2);

@@ -256,7 +256,7 @@ static const struct bad bad_texts[] = {
     {QUEUE("\"default_time_limit_s\":-0.1"), GANG_ERANGE, "queues[0].default_time_limit_s"},
     {QUEUE("\"max_time_limit_s\":1e10"), GANG_ERANGE, "queues[0].max_time_limit_s"},
     {QUEUE("\"max_time_limit_s\":\"1h\""), GANG_EINVAL, "queues[0].max_time_limit_s"},
-    {QUEUE("\"user_limit_percent\":101"), GANG_ERANGE, "queues[0].user_limit_percent"},
+    {QUEUE("\"user_limit\":1.01"), GANG_ERANGE, "queues[0].user_limit"},
     {QUEUE("\"user_limit_factor\":-1"), GANG_ERANGE, "queues[0].user_limit_factor"},
     {QUEUE("\"users\":[]"), GANG_EINVAL, "queues[0].users"},
     {QUEUE("\"users\":{\"a\":0}"), GANG_ERANGE, "queues[0].users.a"},

@@ -489,7 +489,7 @@ static inline void host_with_owner(struct host *h, size_t nodes, size_t gpus)
     q[0].name = "default";
     q[0].backfill = GANG_BACKFILL_EASY;
     q[0].grace_ns = INT64_C(30) * HOST_SECOND;
-    q[0].user_limit_percent = 50;
+    q[0].user_limit = GANG_WHOLE / 2;
     q[1].name = "owner";
     q[1].guaranteed = &all;
     q[1].guaranteed_count = 1;

@@ -480,7 +480,7 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.min_runtime_ns = one_in(5) ? 10 * SECOND : -1;
     q.max_running = one_in(8) ? 3 : 0;
     q.nonpreemptible = one_in(3) ? (int32_t)below(3) : 0;
-    q.user_limit_percent = one_in(4) ? 50 : 0;
+    q.user_limit = one_in(4) ? GANG_WHOLE / 2 : 0;
     q.backfill = one_in(2) ? GANG_BACKFILL_NONE : (int32_t)below(4);
     q.backfill_order = (int32_t)below(5);
     q.plan_depth = one_in(2) ? 0 : 1 + below(4);

@@ -452,7 +452,7 @@ static struct gang_queue_spec queue_spec(const struct line *l, struct queue_quot
     spec.state = l->state;
     spec.no_preemption = l->fixed;
     spec.within = l->within;
-    spec.user_limit_percent = l->user_percent;
+    spec.user_limit = l->user_percent * (GANG_WHOLE / 100);
     spec.reclaim = l->reclaim;
     spec.preempt_mode = l->preempt;
     spec.order = l->order;

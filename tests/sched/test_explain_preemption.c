@@ -569,7 +569,7 @@ START_TEST(a_queue_that_would_end_fuller_than_the_giver)
     host_run(&h, 1);
     outcome_is(id, GANG_PREEMPTION_FULLER);
     ck_assert_int_eq(answer->takeable, 2);
-    h.s->opts.saturation_milli = 1; /* as if the host allowed it */
+    h.s->opts.saturation = GANG_WHOLE / 1000; /* as if the host allowed it */
     outcome_is(id, GANG_PREEMPTION_NEXT);
 }
 END_TEST
@@ -614,7 +614,7 @@ START_TEST(a_limit_that_holds_without_the_victims)
     bool bob_waits = _i == 0; /* otherwise when the gang has stopped */
     struct gang_queue_spec q = queue("a", NULL);
     open_host(1, 4);
-    q.user_limit_percent = 25;
+    q.user_limit = GANG_WHOLE / 4;
     host_queues(&h, &q, 1);
     start_of("ann", 1, 9);
     start_of("bob", 3, 0);

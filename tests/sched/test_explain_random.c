@@ -184,7 +184,7 @@ static void draw_queue(struct gang_queue_spec *q, struct gang_quota quota[3])
     q->min_runtime_ns = one_in(5) ? 10 * SECOND : -1;
     q->no_preemption = one_in(12);
     q->max_running = one_in(8) ? 1 + below(4) : 0;
-    q->user_limit_percent = one_in(5) ? 50 : 0;
+    q->user_limit = one_in(5) ? GANG_WHOLE / 2 : 0;
     q->preempt_mode = one_in(6)   ? GANG_PREEMPT_MODE_SUSPEND
                       : one_in(8) ? GANG_PREEMPT_MODE_CANCEL
                                   : GANG_PREEMPT_MODE_REQUEUE;

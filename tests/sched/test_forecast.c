@@ -460,11 +460,11 @@ START_TEST(wrong_options_are_refused)
     bad.samples = 10001;
     refused(bad, GANG_ERANGE, "samples");
     bad = o;
-    bad.low_milli = 1000;
-    refused(bad, GANG_ERANGE, "low_milli");
+    bad.low = (int32_t)GANG_WHOLE;
+    refused(bad, GANG_ERANGE, "low");
     bad = o;
-    bad.high_milli = -1;
-    refused(bad, GANG_ERANGE, "high_milli");
+    bad.high = -1;
+    refused(bad, GANG_ERANGE, "high");
     bad = o;
     bad.reserved0 = 1;
     refused(bad, GANG_EINVAL, "reserved0");

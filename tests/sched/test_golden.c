@@ -1133,8 +1133,8 @@ static void set_user_limits(int64_t guarantee, int64_t percent, int64_t factor_m
     q.name = "q";
     q.guaranteed = &quota;
     q.guaranteed_count = 1;
-    q.user_limit_percent = percent;
-    q.user_limit_factor_milli = factor_milli;
+    q.user_limit = percent * (GANG_WHOLE / 100);
+    q.user_limit_factor = factor_milli * (GANG_WHOLE / 1000);
     q.users = weights;
     q.user_count = count;
     set_queues(&q, 1);

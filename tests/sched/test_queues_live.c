@@ -505,8 +505,8 @@ static void set_users(int64_t percent, int64_t factor_milli)
     make_pair();
     pair[0].guaranteed = &all;
     pair[0].guaranteed_count = 1;
-    pair[0].user_limit_percent = percent;
-    pair[0].user_limit_factor_milli = factor_milli;
+    pair[0].user_limit = percent * (GANG_WHOLE / 100);
+    pair[0].user_limit_factor = factor_milli * (GANG_WHOLE / 1000);
     set_pair();
 }
 
@@ -972,7 +972,7 @@ START_TEST(a_queue_with_high_past_usage_gets_less_for_a_while)
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     struct gang_host_ops ops = host_table();
     opts.half_life_ns = 1000;
-    opts.usage_weight_milli = 1000;
+    opts.usage_weight = GANG_WHOLE;
     host_open_with(&h, 2, 4, &opts, &ops);
     make_pair();
     set_pair();

@@ -143,7 +143,8 @@ static void open_queues(bool slicing)
         q[i].name = name[i];
         q[i].weight = (double)(1 + below(3));
         q[i].within = within[below(4)];
-        q[i].user_limit_percent = q[i].within == GANG_PREEMPT_USER_LIMIT ? 10 + below(50) : 0;
+        q[i].user_limit =
+            q[i].within == GANG_PREEMPT_USER_LIMIT ? (10 + below(50)) * (GANG_WHOLE / 100) : 0;
         q[i].min_runtime_ns = min_runtime_ns[i] = below(3) ? 0 : below(1800) * SECOND;
         guaranteed[i] = (struct gang_quota){"gpu", below(4) * 1000, NULL, 0, 0};
         slices[i] = slicing && below(2);

@@ -73,7 +73,7 @@ START_TEST(options_of_another_size_are_taken_or_refused)
     ck_assert_int_eq(try_new(&later.opts, NULL, NULL), GANG_OK);
     later.more = 1;
     ck_assert_int_eq(try_new(&later.opts, NULL, NULL), GANG_E2BIG);
-    opts.size = offsetof(struct gang_sched_opts, saturation_milli);
+    opts.size = offsetof(struct gang_sched_opts, saturation);
     ck_assert_int_eq(try_new(&opts, NULL, NULL), GANG_OK);
     opts.size = 4;
     ck_assert_int_eq(try_new(&opts, NULL, NULL), GANG_EINVAL);
@@ -105,10 +105,10 @@ START_TEST(numbers_out_of_range_are_refused)
     int64_t *member[6];
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     member[0] = &opts.half_life_ns;
-    member[1] = &opts.usage_weight_milli;
+    member[1] = &opts.usage_weight;
     member[2] = &opts.refused_ns;
     member[3] = &opts.max_preempted_tasks;
-    member[4] = &opts.saturation_milli;
+    member[4] = &opts.saturation;
     member[5] = &opts.max_moves; /* -1 means none */
     for (int i = 0; i < 6; i++) {
         struct gang_error error = GANG_ERROR_INIT;

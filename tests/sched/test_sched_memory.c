@@ -109,7 +109,7 @@ static void set_queues(int32_t order)
     q[0].order = order;
     q[1].name = "b";
     q[1].order = GANG_ORDER_FAIR;
-    q[1].user_limit_percent = 25;
+    q[1].user_limit = GANG_WHOLE / 4;
     q[1].grace_ns = GRACE;
     q[1].preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
     q[2].name = "team";

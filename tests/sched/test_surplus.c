@@ -155,7 +155,7 @@ START_TEST(past_use_lowers_equal_weights)
     struct gang_host_ops ops = host_table();
     struct child child[2] = {{0, 24, 0, 9, 0}, {0, 24, 0, 1, 0}};
     opts.half_life_ns = 1000;
-    opts.usage_weight_milli = 1000;
+    opts.usage_weight = GANG_WHOLE;
     host_close(&h);
     host_open_with(&h, GPUS / 8, 8, &opts, &ops);
     set_queues(child, 2, GANG_SURPLUS_EVENLY);

@@ -18,7 +18,7 @@ static struct gang_queue_spec leaf(int64_t percent)
     q.guaranteed = &all;
     q.guaranteed_count = 1;
     q.within = GANG_PREEMPT_USER_LIMIT;
-    q.user_limit_percent = percent;
+    q.user_limit = percent * (GANG_WHOLE / 100);
     return q;
 }
 
@@ -209,7 +209,7 @@ START_TEST(the_factor_bounds_what_a_user_keeps)
         poor[i] = submit("poor", 1, 0);
     host_run(&h, 1);
     ck_assert_int_eq(running(poor, 5), 0); /* 100 percent: each user may have all */
-    q.user_limit_factor_milli = 700;
+    q.user_limit_factor = 700000;
     host_queues(&h, &q, 1);
     host_run(&h, 1);
     ck_assert_int_eq(running(poor, 5), 3);
@@ -481,7 +481,7 @@ static void open_life(void)
     struct gang_queue_spec q = leaf(10 + 10 * below(5));
     jobs = 0;
     taker = 0;
-    percent = q.user_limit_percent;
+    percent = q.user_limit / (GANG_WHOLE / 100);
     guarantee = 1000 * (6 + below(11));
     all.amount = guarantee;
     for (int u = 0; u < USERS; u++) {

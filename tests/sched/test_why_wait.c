@@ -236,8 +236,8 @@ START_TEST(a_user_limit_is_explained)
     struct gang_queue_spec q = queue("a");
     q.guaranteed = (struct gang_quota[]){{.kind = "gpu", .amount = 8000}};
     q.guaranteed_count = 1;
-    q.user_limit_percent = 100;
-    q.user_limit_factor_milli = 500;
+    q.user_limit = GANG_WHOLE;
+    q.user_limit_factor = GANG_WHOLE / 2;
     set_queues(&q, 1);
     struct gang_job_spec job = gpu_job("a", 3);
     job.user = "u";

@@ -143,13 +143,13 @@ START_TEST(a_job_with_fewer_tasks_is_slower)
 {
     static const struct {
         int64_t elastic, end;
-    } way[] = {{0, 200}, {1000, 200}, {-1, 100}, {2000, 400}};
+    } way[] = {{0, 200}, {GANG_WHOLE, 200}, {-1, 100}, {2 * GANG_WHOLE, 400}};
     for (size_t i = 0; i < sizeof(way) / sizeof(way[0]); i++) {
         sim_close(&s);
         open_two();
         sim_job(&s, 0, 1000, 4);
         sim_job_of(&s, NULL, 0, 100, 8, 2, 0, NULL); /* has 4 */
-        s.opts.elastic_milli = way[i].elastic;
+        s.opts.elastic = way[i].elastic;
         sim_make(&s, NULL);
         sim_run(&s, -1);
         ck_assert_time(sim_get(&s, 1).end_ns, way[i].end);
@@ -174,13 +174,13 @@ static int64_t half_speed(size_t index, int64_t tasks, int64_t count, void *user
     ck_assert_uint_eq(index, 0);
     ck_assert_int_eq(tasks, 2);
     ck_assert_int_eq(count, 2);
-    return 500;
+    return GANG_WHOLE / 2;
 }
 
 START_TEST(the_caller_may_set_the_speed_of_a_job)
 {
     sim_job(&s, 0, 50, 2);
-    s.ops.speed_milli = half_speed;
+    s.ops.speed = half_speed;
     sim_make(&s, NULL);
     sim_run(&s, -1);
     ck_assert_time(sim_get(&s, 0).end_ns, 100);

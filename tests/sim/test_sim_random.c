@@ -155,7 +155,7 @@ static void make_world(uint64_t world)
     s.opts.restart_ns = below(10) * SECOND;
     s.opts.stop_ns = one_in(2) ? below(15) * SECOND : 0;
     s.opts.checkpoint_ns = one_in(2) ? 0 : one_in(2) ? -1 : 20 * SECOND;
-    s.opts.elastic_milli = below(2000);
+    s.opts.elastic = below(2 * GANG_WHOLE);
     s.opts.node_mtbf_ns = one_in(2) ? 2000 * SECOND : 0;
     s.opts.node_repair_ns = 100 * SECOND;
     s.opts.task_mtbf_ns = one_in(3) ? 1500 * SECOND : 0;
@@ -254,7 +254,7 @@ static void check_job(const struct gang_sim_job *j, uint64_t world)
     /* Of several gangs one may be lost whole, and the job succeed; what they lost adds up. */
     bool plain = j->index < gang_trace_count(s.trace) || j->failures + j->preemptions == 0;
     if (j->end == GANG_END_SUCCESS && plain) /* all its work was done, at full speed or slower */
-        ck_assert_msg(j->ran_ns - j->lost_ns >= j->run_ns || s.opts.elastic_milli < 0,
+        ck_assert_msg(j->ran_ns - j->lost_ns >= j->run_ns || s.opts.elastic < 0,
                       "world %" PRIu64 ", job %zu: %" PRId64 " of %" PRId64, world, j->index,
                       j->ran_ns - j->lost_ns, j->run_ns);
 }

@@ -179,9 +179,9 @@ def test_members_of_capacity_scheduler() -> None:
     scenario = data("capacity-percent.xml", "yarn-site.xml").scenario
     prod, vision = queue(scenario, "root.prod"), queue(scenario, "root.research.vision")
     assert prod["priority"] == 10 and queue(scenario, "root.research")["priority"] == 0
-    assert (prod["user_limit_factor"], prod["user_limit_percent"], prod["users"]) == (
+    assert (prod["user_limit_factor"], prod["user_limit"], prod["users"]) == (
         2,
-        25,
+        0.25,
         {"alice": 1.5},
     )
     assert (prod["max_time_limit_s"], prod["default_time_limit_s"]) == (86400, 3600)

@@ -217,6 +217,10 @@ def test_old_attributes_work_with_a_warning():
         assert len(gs.Trace.from_text(trace.to_text(), "csv", **{"mo" "st": 1})) == 1
     with pytest.warns(DeprecationWarning, match="max_preempted_tasks"):
         gs.Simulation(cluster, **{"max_" "evictions": 3}).close()
+    with pytest.warns(DeprecationWarning, match="saturation"):
+        gs.Simulation(cluster, **{"saturation_" "milli": 1500}).close()
+    with pytest.raises(gs.OutOfRange, match="usage_weight"):
+        gs.Simulation(cluster, usage_weight=-0.5)
 
 
 # ---- words ---------------------------------------------------------------------------------------

@@ -434,7 +434,7 @@ def test_every_option_of_the_library_is_an_option_in_python(cluster):
 
     said = {
         "sched", "queues", "queue_count", "default_queue", "seed", "policy", "record",
-        "elastic_milli", "preemptible",
+        "elastic", "preemptible",
     }
     said |= {*options._TIMES.values(), *options._WORDS, *options._FLAGS, *options._NUMBERS}
     assert {
@@ -446,6 +446,7 @@ def test_every_option_of_the_library_is_an_option_in_python(cluster):
     }
     said |= {"stop_again_ns", "kill_wait_ns", "fence_ns"}  # simulated tasks stop when they are asked to
     said |= {"refused_ns", "preempt_cooldown_ns", *options._SCHED_NUMBERS, *options._SCHED_FLAGS}
+    said |= {*options._SCHED_RATIOS}
     assert {
         name for name in members("gang_sched_opts") - said if not name.startswith("reserved")
     } == set()

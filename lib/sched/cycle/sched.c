@@ -52,14 +52,14 @@ static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
 {
     struct gang_sched_opts o = GANG_SCHED_OPTS_INIT;
     gang_result r =
-        from ? gang__struct_in(&o, sizeof(o), offsetof(struct gang_sched_opts, saturation_milli),
-                               from, from->size)
+        from ? gang__struct_in(&o, sizeof(o), offsetof(struct gang_sched_opts, saturation), from,
+                               from->size)
              : GANG_OK;
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "struct gang_sched_opts is not set up");
-    if (o.half_life_ns < 0 || o.usage_weight_milli < 0 || o.refused_ns < 0 ||
-        o.max_preempted_tasks < 0 || o.max_moves < -1 || o.saturation_milli < 0 ||
-        o.preempt_cooldown_ns < -1 || o.stop_again_ns < 0 || o.kill_wait_ns < -1 || o.fence_ns < -1)
+    if (o.half_life_ns < 0 || o.usage_weight < 0 || o.refused_ns < 0 || o.max_preempted_tasks < 0 ||
+        o.max_moves < -1 || o.saturation < 0 || o.preempt_cooldown_ns < -1 || o.stop_again_ns < 0 ||
+        o.kill_wait_ns < -1 || o.fence_ns < -1)
         return gang__error(error, GANG_ERANGE, NULL, "an option is negative");
     if (o.reserved0)
         return gang__error(error, GANG_EINVAL, "reserved0", "is not 0");
@@ -73,10 +73,10 @@ static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
         s->excluded[kind] = true;
     }
     s->opts = o;
-    s->opts.usage_weight_milli = o.usage_weight_milli ? o.usage_weight_milli : 1000;
+    s->opts.usage_weight = o.usage_weight ? o.usage_weight : GANG_WHOLE;
     s->opts.refused_ns = o.refused_ns ? o.refused_ns : INT64_C(10000000000);
     s->opts.max_moves = o.max_moves == 0 ? 16 : o.max_moves < 0 ? 0 : o.max_moves;
-    s->opts.saturation_milli = o.saturation_milli ? o.saturation_milli : 1000;
+    s->opts.saturation = o.saturation ? o.saturation : GANG_WHOLE;
     s->opts.preempt_cooldown_ns =
         o.preempt_cooldown_ns ? o.preempt_cooldown_ns : INT64_C(600000000000);
     s->opts.stop_again_ns = o.stop_again_ns ? o.stop_again_ns : INT64_C(1000000000);

@@ -32,13 +32,13 @@ static gang_result take_opts(const struct gang_forecast_opts *from, struct gang_
         return bad(error, "max_events", "negative");
     if (o->samples < 0 || o->samples > MAX_SAMPLES)
         return bad(error, "samples", "not in 0..10000");
-    if (o->low_milli < 0 || o->low_milli > 999)
-        return bad(error, "low_milli", "not in 0..999");
-    if (o->high_milli < 0 || o->high_milli > 999)
-        return bad(error, "high_milli", "not in 0..999");
+    if (o->low < 0 || o->low >= GANG_WHOLE)
+        return bad(error, "low", "negative, or not below GANG_WHOLE");
+    if (o->high < 0 || o->high >= GANG_WHOLE)
+        return bad(error, "high", "negative, or not below GANG_WHOLE");
     o->samples = o->samples ? o->samples : 1;
-    o->low_milli = o->low_milli ? o->low_milli : 100;
-    o->high_milli = o->high_milli ? o->high_milli : 900;
+    o->low = o->low ? o->low : (int32_t)(GANG_WHOLE / 10);
+    o->high = o->high ? o->high : (int32_t)(GANG_WHOLE / 10 * 9);
     o->max_events = o->max_events ? o->max_events : MAX_EVENTS;
     return GANG_OK;
 }
@@ -212,10 +212,10 @@ gang_result gang_forecast_run(gang_forecast *forecast, struct gang_error *error)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* The least start by which so many thousandths of the samples have started. */
-static int64_t quantile(const int64_t *sorted, int64_t samples, int64_t milli)
+/* The least start by which this fraction of the samples has started. */
+static int64_t quantile(const int64_t *sorted, int64_t samples, int64_t fraction)
 {
-    int64_t rank = (samples * milli + 999) / 1000;
+    int64_t rank = (samples * fraction + GANG_WHOLE - 1) / GANG_WHOLE;
     return sorted[rank > 0 ? rank - 1 : 0];
 }
 
@@ -226,9 +226,9 @@ static struct gang_expected tell(const gang_forecast *f, size_t i)
     struct gang_expected e = GANG_EXPECTED_INIT;
     e.job = f->expected[i].job;
     e.cookie = f->expected[i].cookie;
-    e.start_ns = quantile(sorted, samples, 500);
-    e.low_ns = quantile(sorted, samples, f->opts.low_milli);
-    e.high_ns = quantile(sorted, samples, f->opts.high_milli);
+    e.start_ns = quantile(sorted, samples, GANG_WHOLE / 2);
+    e.low_ns = quantile(sorted, samples, f->opts.low);
+    e.high_ns = quantile(sorted, samples, f->opts.high);
     while (e.samples < samples && sorted[e.samples] != INT64_MAX)
         e.samples++;
     if (e.start_ns == INT64_MAX) {

@@ -10,7 +10,7 @@
 
 bool gang__queue_counts_users(const struct gang__queue *q)
 {
-    return q->order == GANG_ORDER_FAIR || q->user_limit_percent || q->user_limit_factor_milli ||
+    return q->order == GANG_ORDER_FAIR || q->user_limit || q->user_limit_factor ||
            q->max_running_per_user != GANG__NO_BOUND || q->within == GANG_PREEMPT_USER_LIMIT ||
            q->budget_users ||
            (q->order == GANG_ORDER_MULTIFACTOR && q->spec->priority_weight_fair_share > 0);
@@ -137,7 +137,7 @@ void gang__order_copy_users(gang_sched *s, struct gang__queue_state *leaf,
  * the wait classes that it blocked. */
 static void limits_moved(gang_sched *s, struct gang__queue_state *leaf)
 {
-    if (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli)
+    if (!leaf->q->user_limit && !leaf->q->user_limit_factor)
         return;
     for (struct gang__wait_class *class = leaf->order.blocked, *next; class; class = next) {
         next = class->next;

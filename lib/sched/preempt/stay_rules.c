@@ -29,7 +29,7 @@ bool gang__preempt_overshoots(const struct gang__preemption *p, const struct gan
     giver = gang__fair_share_ratio(p->s, b, b->used, NULL, 0);
     if (taker.num <= taker.den)
         return false;
-    taker.num = gang__mul_div(taker.num, p->s->opts.saturation_milli, 1000);
+    taker.num = gang__mul_div(taker.num, p->s->opts.saturation, GANG_WHOLE);
     return gang__ratio_compare(taker, giver) >= 0;
 }
 

@@ -122,7 +122,7 @@ static int64_t weight_of(const gang_sched *s, const struct gang__queue_state *q,
         return weight;
     struct gang__ratio used = {gang__decay_mean(&q->past_use[dim]),
                                gang__decay_mean(&s->root.past_use[dim])};
-    return gang__decay_weight(weight, sum, used, s->opts.usage_weight_milli * 1000);
+    return gang__decay_weight(weight, sum, used, s->opts.usage_weight);
 }
 
 /* True: the share changes. */

@@ -27,7 +27,7 @@ static struct gang__queue_state *too_many_run(struct gang__gang *g, int32_t *why
 uint32_t gang__user_limit_kinds(const gang_sched *s, const struct gang__queue_state *leaf)
 {
     uint32_t kinds = 0, count = gang__load(&s->cluster->nodes.kind_count);
-    if (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli)
+    if (!leaf->q->user_limit && !leaf->q->user_limit_factor)
         return 0;
     for (uint32_t k = 0; k < count; k++)
         kinds |= leaf->guarantee[k] != GANG__NO_BOUND && !s->excluded[k] ? UINT32_C(1) << k : 0;
@@ -36,10 +36,8 @@ uint32_t gang__user_limit_kinds(const gang_sched *s, const struct gang__queue_st
 
 void gang__user_limit_settings(const struct gang__queue_state *leaf, struct gang__user_limit *to)
 {
-    int64_t percent = leaf->q->user_limit_percent ? leaf->q->user_limit_percent : 100;
-    int64_t factor = leaf->q->user_limit_factor_milli;
-    to->minimum = percent * (GANG_WHOLE / 100);
-    to->factor = factor ? factor * 1000 : -1;
+    to->minimum = leaf->q->user_limit ? leaf->q->user_limit : GANG_WHOLE;
+    to->factor = leaf->q->user_limit_factor ? leaf->q->user_limit_factor : -1;
     to->guarantee = leaf->guarantee;
     to->limit = leaf->limit;
 }
@@ -51,7 +49,7 @@ bool gang__user_limits(gang_sched *s, const struct gang__gang *g, const int64_t 
     const struct gang__queue_state *leaf = g->job->leaf;
     const struct gang__user *user = g->job->leaf_user;
     int64_t dominant[GANG_MAX_KINDS] = {0}, active[GANG_MAX_KINDS] = {0}, weights = 0;
-    if (!user || (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli))
+    if (!user || (!leaf->q->user_limit && !leaf->q->user_limit_factor))
         return false;
     uint32_t count = gang__load(&s->cluster->nodes.kind_count);
     uint32_t kinds = gang__user_limit_kinds(s, leaf);

@@ -34,8 +34,8 @@ OPTIONS = {
     "preempt_cooldown_s": "time a preempted gang is spared by the same queue; default 600; 0: none",
     "max_preempted_tasks": "highest number of tasks preempted in one run; 0: no bound",
     "max_moves": "highest number of gangs moved for one gang; 0: 16; -1: none (default)",
-    "saturation_milli": "reclaim: factor of the preemptor's ratio, in thousandths; 0: 1000",
-    "usage_weight_milli": "effect of decayed usage on weights, in thousandths; 0: 1000",
+    "saturation": "reclaim: factor of the preemptor's ratio; default 1",
+    "usage_weight": "effect of decayed usage on weights; default 1",
 }
 
 _SET = (

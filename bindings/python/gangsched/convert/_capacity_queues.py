@@ -127,8 +127,8 @@ class QueueMembers(Quotas):
         elif value > 0:
             out["user_limit_factor"] = max(tidy(value), 0.001)
         percent, place = get("minimum-user-limit-percent")
-        out["user_limit_percent"] = (
-            max(1, int(number(place, percent, 0, 100))) if percent is not None else 100
+        out["user_limit"] = (
+            max(1, int(number(place, percent, 0, 100))) / 100 if percent is not None else 1
         )
         if limits:
             self._lifetimes(get, out)

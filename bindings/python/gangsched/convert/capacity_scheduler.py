@@ -28,7 +28,7 @@ node labels, ``exclusivity`` = false            ``partitions[].mode: lending``; 
 ``P ordering-policy`` of a leaf                 ``order: priority`` (fifo) or ``fair``
 ``P priority``                                  ``priority``, where siblings take turns by it
 ``P user-limit-factor`` (1)                     ``user_limit_factor``; -1: none
-``P minimum-user-limit-percent`` (100)          ``user_limit_percent``
+``P minimum-user-limit-percent`` (100)          ``user_limit``
 ``P user-settings.U.weight``                    ``users: {U: weight}``, of queues below, too
 ``P maximum-applications``                      ``max_pending``; the global one times the queue's
                                                 part

@@ -49,7 +49,7 @@ class Host(Call):
         elif self.refused is not None:
             ops.event = ffi.addressof(lib, "gangsched_py_refusal")
         if self.speed is not None:
-            ops.speed_milli = lib.gangsched_py_speed
+            ops.speed = lib.gangsched_py_speed
         if self.restart is not None:
             ops.restart_ns = lib.gangsched_py_restart
         return ops
@@ -145,11 +145,11 @@ def gangsched_py_score(view: Any, score: Any, user: Any) -> int:
     return 0
 
 
-@callback(failed=1000)
+@callback(failed=10**6)
 def gangsched_py_speed(index: int, tasks: int, count: int, user: Any) -> int:
     host: Host = ffi.from_handle(user)
     assert host.speed is not None
-    return _clamped(host.speed(index, tasks, count) * 1000)
+    return _clamped(host.speed(index, tasks, count) * lib.GANG_WHOLE)
 
 
 @callback(failed=0)

@@ -2,7 +2,9 @@
 """The options of a simulation, from their names in Python to the structs of the library."""
 
 import math
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Type, Union
+from typing import (
+    Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, Union,
+)
 
 from .._lazy import deprecated
 from .._native import ffi, lib, new, utf8
@@ -34,11 +36,11 @@ _NUMBERS = ("max_restarts",)
 
 #: Options of the scheduler: members of gang_sched_opts.
 _SCHED_NUMBERS = (
-    "usage_weight_milli",
     "max_preempted_tasks",
     "max_moves",
-    "saturation_milli",
 )
+#: The same that are ratios, in C integers with GANG_WHOLE for 1.
+_SCHED_RATIOS = ("usage_weight", "saturation")
 _SCHED_FLAGS = ("observe_only", "no_preemption", "scale_guarantees")
 
 #: The names of all options of a simulation.
@@ -53,13 +55,18 @@ NAMES = frozenset(
         "refused_s",
         "preempt_cooldown_s",
         *_SCHED_NUMBERS,
+        *_SCHED_RATIOS,
         *_SCHED_FLAGS,
     ]
 )
 
 
 #: Options of version 0.1 and their names now. The parts keep renaming tools away.
-_OLD_NAMES = {"max_" "evictions": "max_preempted_tasks"}
+_OLD_NAMES = {
+    "max_" "evictions": "max_preempted_tasks",
+    "usage_weight_" "milli": "usage_weight",
+    "saturation_" "milli": "saturation",
+}
 
 
 class General(NamedTuple):
@@ -95,7 +102,7 @@ def fill(
     sched.max_moves = -1
     for old in sorted(set(options) & set(_OLD_NAMES)):
         deprecated("the option " + old, _OLD_NAMES[old], stacklevel=5)
-    options = {_OLD_NAMES.get(name, name): value for name, value in options.items()}
+    options = dict(_renamed(name, value) for name, value in options.items())
     unknown = sorted(set(options) - NAMES)
     if unknown:
         raise InvalidArgument("there is no option '%s'" % unknown[0], path=unknown[0])
@@ -117,6 +124,13 @@ def fill(
     return opts
 
 
+def _renamed(name: str, value: Any) -> Tuple[str, Any]:
+    """An option by its name now; thousandths of version 0.1 as a ratio."""
+    if name in _OLD_NAMES and name.endswith("_" "milli") and value is not None:
+        value = whole(value, name) / 1000
+    return _OLD_NAMES.get(name, name), value
+
+
 def _set(opts: Any, sched: Any, name: str, value: Any) -> None:
     if name == "checkpoint_s" and value == math.inf:
         opts.checkpoint_ns = -1
@@ -132,13 +146,15 @@ def _set(opts: Any, sched: Any, name: str, value: Any) -> None:
     elif name in _NUMBERS:
         setattr(opts, name, whole(value, name))
     elif name == "elastic":
-        opts.elastic_milli = _elastic(value)
+        opts.elastic = _elastic(value)
     elif name == "preemptible":
         opts.preemptible = 1 if value else -1
     elif name == "refused_s":
         sched.refused_ns = _at_least(0, ns(value, name), name)
     elif name == "preempt_cooldown_s":
         sched.preempt_cooldown_ns = _at_least(0, ns(value, name), name) or -1
+    elif name in _SCHED_RATIOS:
+        setattr(sched, name, _ratio(value, name, 10**6))
     elif name in _SCHED_NUMBERS:
         setattr(sched, name, _at_least(-1 if name == "max_moves" else 0, whole(value, name), name))
     else:
@@ -173,12 +189,17 @@ def in_seconds(error: GangError, options: Mapping[str, Any]) -> GangError:
 
 
 def _elastic(value: Any) -> int:
-    """The exponent in thousandths. The library takes -1 for 0, because 0 is its default."""
+    """The exponent. The library takes -1 for 0, because 0 is its default."""
+    return _ratio(value, "elastic", 1000) or -1
+
+
+def _ratio(value: Any, name: str, most: int) -> int:
+    """A number from 0 to ``most`` as the library has it, in millionths."""
     if isinstance(value, bool) or not hasattr(value, "__float__"):
-        raise InvalidArgument("elastic: %r is no number" % (value,), path="elastic")
-    if not 0 <= value <= 1000:
-        raise OutOfRange("elastic: must be from 0 to 1000", path="elastic")
-    return round(value * 1000) or -1
+        raise InvalidArgument("%s: %r is no number" % (name, value), path=name)
+    if not 0 <= value <= most:
+        raise OutOfRange("%s: must be from 0 to %d" % (name, most), path=name)
+    return round(value * lib.GANG_WHOLE)
 
 
 def _queues(opts: Any, sched: Any, tree: Case) -> None:

@@ -101,7 +101,7 @@ class Simulation(RunningSimulation):
         ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``, ``no_limits``,
         ``linger_s``; of the scheduler ``no_preemption``, ``observe_only``, ``scale_guarantees``,
         ``refused_s``, ``preempt_cooldown_s`` (600; 0: none), ``max_preempted_tasks``,
-        ``max_moves``, ``saturation_milli``, ``usage_weight_milli``. The structs gang_sim_opts and
+        ``max_moves``, ``saturation``, ``usage_weight``. The structs gang_sim_opts and
         gang_sched_opts define them. Names that end in ``_s`` are seconds. With ``no_preemption`` no
         job preempts another by the rules of the queues, and nothing else changes: policies that
         stop jobs by their scores (``srtf``, ``las``, ``las-started``, ``score_mode="select"``)
