@@ -276,7 +276,7 @@ struct gang_job_spec {
      *  bound. A task that ended makes way for the next one, until `count` tasks have ended: a
      *  search of 10 trials, 3 at a time, has count 10, min 1 and parallelism 3. (Kubernetes Job:
      *  `count` is completions, this is parallelism.) gang_job_set_target() bounds the tasks that
-     *  run or have ended. */
+     *  run or have ended. With start_full a start brings at most this many tasks. */
     int64_t parallelism;
     size_t place_size; /**< sizeof(struct gang_running_spec), the distance in `places` */
     /** Its id: above every id given before, at most GANG_MAX_JOB_ID; of an array, the first one.
