@@ -83,6 +83,35 @@ START_TEST(tasks_that_changed_places_change_them_in_the_books)
 }
 END_TEST
 
+START_TEST(a_task_that_is_being_suspended_resumes_where_it_ran)
+{
+    open_places(1, 3);
+    host_preempts(&h, 60, GANG_PREEMPT_MODE_SUSPEND);
+    struct gang_group_spec g = host_gpus(1, 1);
+    g.gpu_milli = 2000;
+    struct gang_job_spec spec = host_job(&g, 1);
+    gang_job_id low = host_submit(&h, &spec);
+    host_run(&h, 1);
+    uint64_t was = gpus_of(low), now = was == 3 ? 6 : 3;
+    gang_job_id high = host_gang(&h, "default", 2, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
+    struct gang_reported_place p = place_of(low, 0, now);
+    report(host_node(&h, 0), &p, 1, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(rebound, 1);
+    ck_assert_uint_eq(told_count, 0);
+    host_report_all(&h, low, 0, GANG_TASK_STOPPED);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_SUSPENDED);
+    ck_assert_int_eq(host_job_state(&h, high), GANG_JOB_RUNNING);
+    host_end_job(&h, high);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 1);
+    ck_assert_uint_eq(gpus_of(low), now);
+    host_close(&h);
+}
+END_TEST
+
 /* Job a runs on the GPU of job b. It is not given away when b ends. */
 START_TEST(a_task_on_the_device_of_another_is_a_conflict)
 {
@@ -347,6 +376,27 @@ START_TEST(others_on_the_device_of_a_job_get_it_before_any_job)
     report(node, NULL, 0, 0);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, next), GANG_JOB_RUNNING);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(others_on_the_node_of_an_exclusive_job_are_a_conflict)
+{
+    open_places(1, 4);
+    gang_node_id node = host_node(&h, 0);
+    struct gang_job_spec *spec = host_spec("default", 1, 1, 0);
+    spec->request.exclusive = 1;
+    gang_job_id a = host_submit(&h, spec);
+    host_run(&h, 1);
+    uint64_t others = 15 & ~gpus_of(a);
+    struct gang_reported_place p = place_of(GANG_ID_NONE, 0, others);
+    report(node, &p, 1, 0);
+    host_run(&h, 1);
+    ck_assert_uint_eq(told_count, 1);
+    ck_assert_uint_eq(told[0].booked_job, a);
+    ck_assert_uint_eq(told[0].gpus, others);
+    host_end_job(&h, a);
+    ck_assert_uint_eq(free_gpus(node), 15 & ~others);
     host_close(&h);
 }
 END_TEST
@@ -626,6 +676,7 @@ int main(void)
     tcase_add_test(tc, a_report_that_agrees_changes_nothing);
     tcase_add_test(tc, the_books_follow_a_task_to_free_devices);
     tcase_add_test(tc, tasks_that_changed_places_change_them_in_the_books);
+    tcase_add_test(tc, a_task_that_is_being_suspended_resumes_where_it_ran);
     tcase_add_test(tc, a_task_on_the_device_of_another_is_a_conflict);
     tcase_add_test(tc, what_a_task_uses_in_conflict_goes_with_the_task);
     tcase_add_test(tc, a_chain_of_moves_ends_at_a_device_that_is_taken);
@@ -635,6 +686,7 @@ int main(void)
     tcase_add_test(tc, what_others_use_is_held_until_they_have_gone);
     tcase_add_test(tc, a_part_of_a_device_leaves_the_rest);
     tcase_add_test(tc, others_on_the_device_of_a_job_get_it_before_any_job);
+    tcase_add_test(tc, others_on_the_node_of_an_exclusive_job_are_a_conflict);
     tcase_add_test(tc, a_preemptor_does_not_get_what_others_use);
     tcase_add_test(tc, what_is_held_goes_with_its_node);
     tcase_add_test(tc, a_copy_holds_it_too);

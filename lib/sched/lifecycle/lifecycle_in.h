@@ -119,6 +119,10 @@ void gang__tasks_stopped(gang_sched *s, struct gang__gang *g, const struct gang_
 /* These tasks of a gang that is being suspended do not resume. */
 void gang__suspended_forget(gang_sched *s, struct gang__gang *g, const struct gang__found *f);
 
+/* The books followed a task to other devices or cores. A gang that is being suspended resumes it
+ * there. */
+void gang__suspended_moved(gang_sched *s, struct gang__gang *g, int64_t task);
+
 /* Stopping tasks of the report have failed. If their gang is being suspended, they are lost: their
  * roles decide, then the loss policy of the job. */
 void gang__suspended_failed(gang_sched *s, struct gang__report *r);

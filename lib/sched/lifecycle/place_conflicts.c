@@ -158,29 +158,46 @@ static bool overlaps(const struct gang__claim *claim, const struct gang_task *ta
     return any;
 }
 
-/* What place i uses belongs to these. */
+static void tell_booked(const struct books *b, const struct booked *by,
+                        struct gang_place_conflict *c)
+{
+    const struct gang__job *job = job_of_alloc(b->r->s, by->alloc);
+    c->booked_alloc = by->alloc;
+    c->booked_job = job ? job->id : GANG_ID_NONE;
+    c->booked_cookie = job ? job->cookie : 0;
+    c->booked_task = by->task.task;
+    tell(b->r, c);
+}
+
+static bool names_parts(const struct gang_place_conflict *c)
+{
+    bool names = c->gpus != 0;
+    for (size_t k = 0; k < GANG__CORE_MASKS; k++)
+        names = names || c->cores[k];
+    return names;
+}
+
+/* Tell of each task that has what place i uses. An exclusive allocation also has what none of its
+ * tasks has: then all tasks on the node are its own. */
 static void tell_taken(const struct books *b, size_t i)
 {
     const struct gang__places_report *r = b->r;
     struct gang_place_conflict c = conflict_of(r, i);
     bool told = false;
     c.what = GANG_CONFLICT_TAKEN;
-    for (size_t k = 0; k < b->count; k++) {
-        if (!overlaps(&r->claim[i], &b->entry[k].task, &c))
-            continue;
-        const struct gang__job *job = job_of_alloc(r->s, b->entry[k].alloc);
-        c.booked_alloc = b->entry[k].alloc;
-        c.booked_job = job ? job->id : GANG_ID_NONE;
-        c.booked_cookie = job ? job->cookie : 0;
-        c.booked_task = b->entry[k].task.task;
-        tell(r, &c);
-        told = true;
-    }
+    for (size_t k = 0; k < b->count; k++)
+        if (overlaps(&r->claim[i], &b->entry[k].task, &c)) {
+            tell_booked(b, &b->entry[k], &c);
+            told = true;
+        }
     if (told)
         return;
     c.gpus = r->claim[i].short_gpus;
     memcpy(c.cores, r->claim[i].short_cores, sizeof(c.cores));
-    tell(r, &c);
+    if (b->count > 0 && names_parts(&c))
+        tell_booked(b, &b->entry[0], &c);
+    else
+        tell(r, &c);
 }
 
 bool gang__places_tell(struct gang__places_report *r)

@@ -159,6 +159,7 @@ static void note_moved(struct gang__places_report *r, const struct gang__real_pl
                   "job %llu: task %lld runs on other devices or cores of node %s than booked; the "
                   "books follow",
                   (unsigned long long)at->job, (long long)at->task, r->info.name);
+    gang__suspended_moved(r->s, g, at->task);
     gang__wake_holding(r->s, g);
     gang__wake_calendar(r->s);
     r->moved = true;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What if tasks end or fail while their gang is being suspended? They do not resume. The others
  * resume with their numbers on their own places, unless the loss decides otherwise. */
+#include <string.h>
+
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/order/order.h"
 #include "sched/record/state.h"
@@ -42,6 +44,16 @@ void gang__suspended_forget(gang_sched *s, struct gang__gang *g, const struct ga
 {
     forget(s, g, f);
     note_over(g);
+}
+
+void gang__suspended_moved(gang_sched *s, struct gang__gang *g, int64_t task)
+{
+    struct gang_task now = GANG_TASK_INIT;
+    int64_t at = g->places ? place_of(g, task) : -1;
+    if (at < 0 || gang_alloc_task(s->cluster, gang__gang_holds(g), task, &now) != GANG_OK)
+        return;
+    g->places[at].gpus = now.gpus;
+    memcpy(g->places[at].cores, now.cores, sizeof(now.cores));
 }
 
 /* Is the gang below its minimum if it resumes at its places? */
