@@ -16,11 +16,12 @@
 #include <string.h>
 
 #include "chance.h"
+#include "queue_tree.h"
 #include "suite.h"
 
 #define BOOKS_SECOND ((int64_t)1000000000)
 
-enum { BOOKS_QUEUES = 8, BOOKS_TASKS = 1024, BOOKS_JOBS = 1024, BOOKS_GROUPS = 4 };
+enum { BOOKS_TASKS = 1024, BOOKS_JOBS = 1024, BOOKS_GROUPS = 4 };
 
 /* How the host answers the library. */
 enum { OBEYS, REFUSES, IS_BUSY, NEVER_CONFIRMS, MANNERS };
@@ -55,9 +56,7 @@ struct books {
     gang_sched *s;
     int64_t now_ns, kill_wait_ns;
     int manner;
-    struct gang_queue_spec queue[BOOKS_QUEUES];
-    struct gang_quota guarantee[BOOKS_QUEUES], limit[BOOKS_QUEUES];
-    int parent[BOOKS_QUEUES], queues; /* parent -1: top */
+    struct queue_tree tree;
     struct books_task task[BOOKS_TASKS], kept[BOOKS_TASKS];
     size_t tasks, kepts;
     struct books_job job[BOOKS_JOBS];
@@ -106,13 +105,6 @@ static inline struct books_job *books_job_of(gang_job_id id)
     return NULL;
 }
 
-static inline bool books_is_below(int q, int top)
-{
-    while (q >= 0 && q != top)
-        q = books.parent[q];
-    return q >= 0;
-}
-
 static inline int64_t books_gpus(const struct books_task *t)
 {
     return (int64_t)t->at.gpu_count * t->at.gpu_share;
@@ -126,7 +118,7 @@ static inline int64_t books_held(int q)
     int64_t sum = 0;
     for (size_t i = 0; i < books.tasks; i++) {
         const struct books_job *of = books_job_of(books.task[i].job);
-        sum += of && books_is_below(of->queue, q) ? books_gpus(&books.task[i]) : 0;
+        sum += of && tree_is_below(&books.tree, of->queue, q) ? books_gpus(&books.task[i]) : 0;
     }
     return sum;
 }
@@ -136,19 +128,19 @@ static inline int64_t books_counted(int q)
 {
     struct gang_queue_info info = GANG_QUEUE_INFO_INIT;
     gang_queue_id id;
-    test_must(gang_queue_find(books.s, books.queue[q].name, &id));
+    test_must(gang_queue_find(books.s, books.tree.spec[q].name, &id));
     test_must(gang_queue_get(books.s, id, &info));
     return info.held[GANG_KIND_GPU];
 }
 
 static inline void books_check_limits(void)
 {
-    for (int q = 0; q < books.queues; q++) {
-        if (books.queue[q].limit_count == 0)
+    for (int q = 0; q < books.tree.count; q++) {
+        if (books.tree.spec[q].limit_count == 0)
             continue;
-        int64_t held = books_held(q), limit = books.limit[q].amount;
-        BOOKS_CHECK(held <= limit, "queue %s holds %" PRId64 " of %" PRId64, books.queue[q].name,
-                    held, limit);
+        int64_t held = books_held(q), limit = books.tree.limit[q].amount;
+        BOOKS_CHECK(held <= limit, "queue %s holds %" PRId64 " of %" PRId64,
+                    books.tree.spec[q].name, held, limit);
     }
 }
 
@@ -156,13 +148,14 @@ static inline void books_check_limits(void)
  * gang already. */
 static inline void books_check_counts(void)
 {
-    for (int q = 0; q < books.queues; q++) {
-        if (books.queue[q].limit_count == 0)
+    for (int q = 0; q < books.tree.count; q++) {
+        if (books.tree.spec[q].limit_count == 0)
             continue;
-        int64_t counted = books_counted(q), held = books_held(q), limit = books.limit[q].amount;
+        int64_t counted = books_counted(q), held = books_held(q),
+                limit = books.tree.limit[q].amount;
         BOOKS_CHECK(held <= counted && counted <= limit,
                     "queue %s holds %" PRId64 ", counts %" PRId64 " of %" PRId64,
-                    books.queue[q].name, held, counted, limit);
+                    books.tree.spec[q].name, held, counted, limit);
     }
 }
 
@@ -468,33 +461,6 @@ static inline int32_t books_state(const struct gang_event *e, void *user)
 
 /* ---- the world ---- */
 
-static inline void books_add_queue(const char *name, int parent, int64_t gpus)
-{
-    static const int32_t modes[] = {GANG_PREEMPT_MODE_REQUEUE, GANG_PREEMPT_MODE_SUSPEND,
-                                    GANG_PREEMPT_MODE_CANCEL};
-    int q = books.queues++;
-    struct gang_queue_spec *spec = &books.queue[q];
-    *spec = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
-    spec->name = name;
-    spec->parent = parent < 0 ? NULL : books.queue[parent].name;
-    books.parent[q] = parent;
-    books.guarantee[q] =
-        (struct gang_quota){"gpu", below(1 + gpus / (parent < 0 ? 3 : 6)) * 1000, NULL, 0, 0};
-    spec->guaranteed = &books.guarantee[q];
-    spec->guaranteed_count = gpus > 0;
-    if (gpus > 0 && !one_in(3)) {
-        int64_t limit = gpus / 3 + 1 + below(gpus - gpus / 3);
-        books.limit[q] = (struct gang_quota){"gpu", limit * 1000, NULL, 0, 0};
-        spec->limit = &books.limit[q];
-        spec->limit_count = 1;
-    }
-    spec->grace_ns = below(3) * 10 * BOOKS_SECOND;
-    spec->preempt_mode = modes[one_in(2) ? 0 : index_below(3)];
-    spec->within = one_in(2) ? GANG_PREEMPT_LOWER : GANG_PREEMPT_LOWER_OR_NEWER;
-    spec->weight = (double)(1 + below(3));
-    spec->backfill = (int32_t)below(3);
-}
-
 /* A cluster without nodes; the counters go on. */
 static inline void books_open(int manner)
 {
@@ -554,27 +520,10 @@ static inline void books_open_sched(int64_t gpus, struct gang_host_ops ops)
     ops.kill = books_kill;
     ops.state = books_state;
     test_must(gang_sched_new(books.cluster, &opts, &ops, NULL, &books.s, NULL));
-    books_add_queue("a", -1, gpus);
-    books_add_queue("a.x", 0, gpus);
-    books_add_queue("a.y", 0, gpus);
-    books_add_queue("b", -1, gpus);
-    books_add_queue("c", -1, gpus);
-    books_add_queue("c.u", 4, gpus);
-    books_add_queue("c.v", 4, gpus);
-    for (int q = 0; q < books.queues;
-         q++) { /* no limit below a guarantee, or below the children's */
-        bool low = books.queue[q].limit_count && books.limit[q].amount < books.guarantee[q].amount;
-        if (low)
-            books.limit[q].amount = books.guarantee[q].amount;
-    }
-    gang_result r = gang_sched_set_queues(books.s, books.queue, (size_t)books.queues, &error);
+    tree_draw(&books.tree, gpus);
+    gang_result r =
+        gang_sched_set_queues(books.s, books.tree.spec, (size_t)books.tree.count, &error);
     BOOKS_CHECK(r == GANG_OK, "%s: %s", error.path, error.text);
-}
-
-static inline int books_some_leaf(void)
-{
-    static const int leaves[] = {1, 2, 3, 5, 6};
-    return leaves[index_below(5)];
 }
 
 /* Submits, unless the library refuses it, and begins its books. Returns them, or NULL. */
@@ -583,7 +532,7 @@ static inline struct books_job *books_submit(struct gang_job_spec *spec, int que
     struct gang_error error = GANG_ERROR_INIT;
     struct books_job *j = books_job_of(GANG_ID_NONE);
     gang_job_id id;
-    spec->queue = books.queue[queue].name;
+    spec->queue = books.tree.spec[queue].name;
     if (!j || gang_job_submit(books.s, spec, &id, &error) != GANG_OK)
         return NULL;
     memset(j, 0, sizeof(*j));
@@ -711,6 +660,17 @@ static inline void books_play(int64_t usual, void (*open)(int manner), void (*ev
            " jobs ended, %" PRId64 " tasks undone in the run that started them\n",
            books.events, books.starts, books.resumes, books.stops, books.kills, books.refused,
            books.busy, books.ends, books.undone);
+}
+
+/* Runs the test of a program that has one. */
+static inline int books_main(const char *name, const TTest *test)
+{
+    Suite *suite = suite_create(name);
+    TCase *t = tcase_create(name);
+    tcase_set_timeout(t, 6000);
+    tcase_add_test(t, test);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
 }
 
 #endif

@@ -128,7 +128,7 @@ static void submit(void)
     job.loss = loss[index_below(5)];
     job.max_restarts = 2;
     job.time_limit_ns = one_in(4) ? (10 + below(100)) * BOOKS_SECOND : 0;
-    struct books_job *j = books_submit(&job, books_some_leaf());
+    struct books_job *j = books_submit(&job, tree_some_leaf());
     if (!j)
         return;
     cores_of[j - books.job] = cores;
@@ -162,10 +162,5 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("host_hwloc");
-    TCase *t = tcase_create("host_hwloc");
-    tcase_set_timeout(t, 3000);
-    tcase_add_test(t, no_hardware_thread_has_two_tasks);
-    suite_add_tcase(suite, t);
-    return run_suite(suite);
+    return books_main("host_hwloc", no_hardware_thread_has_two_tasks);
 }

@@ -108,9 +108,10 @@ static void open_world(int manner)
     books_add_nodes(NODES, GPUS);
     books_open_sched((int64_t)NODES * GPUS, ops);
     grace_ns = below(3) * 10 * BOOKS_SECOND; /* one for all, so that ends are known */
-    for (int q = 0; q < books.queues; q++)
-        books.queue[q].grace_ns = grace_ns;
-    gang_result r = gang_sched_set_queues(books.s, books.queue, (size_t)books.queues, &error);
+    for (int q = 0; q < books.tree.count; q++)
+        books.tree.spec[q].grace_ns = grace_ns;
+    gang_result r =
+        gang_sched_set_queues(books.s, books.tree.spec, (size_t)books.tree.count, &error);
     BOOKS_CHECK(r == GANG_OK, "%s: %s", error.path, error.text);
 }
 
@@ -165,7 +166,7 @@ static void submit(void)
     job.priority = below(4);
     job.time_limit_ns = one_in(6) ? 0 : (5 + below(80)) * BOOKS_SECOND;
     job.reservation = n >= 0 && reservation[n] ? name[n] : NULL;
-    struct books_job *j = books_submit(&job, books_some_leaf());
+    struct books_job *j = books_submit(&job, tree_some_leaf());
     if (j)
         member_of[j - books.job] = job.reservation ? reservation[n] : GANG_ID_NONE;
 }
@@ -231,10 +232,5 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("host_reserve");
-    TCase *t = tcase_create("host_reserve");
-    tcase_set_timeout(t, 6000);
-    tcase_add_test(t, reservations_stay_free_and_forecasts_change_nothing);
-    suite_add_tcase(suite, t);
-    return run_suite(suite);
+    return books_main("host_reserve", reservations_stay_free_and_forecasts_change_nothing);
 }

@@ -104,7 +104,7 @@ static void submit(void)
     job.loss = loss[index_below(4)];
     job.max_restarts = 2;
     job.time_limit_ns = one_in(5) ? (10 + below(100)) * BOOKS_SECOND : 0;
-    struct books_job *j = books_submit(&job, books_some_leaf());
+    struct books_job *j = books_submit(&job, tree_some_leaf());
     if (!j)
         return;
     int64_t i = j - books.job;
@@ -166,10 +166,5 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("host_roles");
-    TCase *t = tcase_create("host_roles");
-    tcase_set_timeout(t, 3000);
-    tcase_add_test(t, roles_decide_how_jobs_end);
-    suite_add_tcase(suite, t);
-    return run_suite(suite);
+    return books_main("host_roles", roles_decide_how_jobs_end);
 }

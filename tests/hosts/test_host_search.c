@@ -61,7 +61,7 @@ static void submit(void)
     job.start_full = one_in(3);
     job.parallelism = search && !one_in(4) ? 1 + below(4) : 0;
     job.time_limit_ns = one_in(4) ? (10 + below(100)) * BOOKS_SECOND : 0;
-    struct books_job *j = books_submit(&job, books_some_leaf());
+    struct books_job *j = books_submit(&job, tree_some_leaf());
     if (!j)
         return;
     j->what = search ? SEARCH : PLAIN;
@@ -115,10 +115,5 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("host_search");
-    TCase *t = tcase_create("host_search");
-    tcase_set_timeout(t, 3000);
-    tcase_add_test(t, searches_keep_to_their_numbers);
-    suite_add_tcase(suite, t);
-    return run_suite(suite);
+    return books_main("host_search", searches_keep_to_their_numbers);
 }

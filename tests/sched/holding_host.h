@@ -6,9 +6,10 @@
 #define GANG_TESTS_SCHED_HOLDING_HOST_H
 
 #include "chance.h"
+#include "queue_tree.h"
 #include "sched/host.h"
 
-enum { HOLDING_NODES = 4, HOLDING_GPUS = 4, HOLDING_QUEUES = 8, HOLDING_TASKS = 512 };
+enum { HOLDING_NODES = 4, HOLDING_GPUS = 4, HOLDING_TASKS = 512 };
 
 /* A task that holds its places. */
 struct holding_task {
@@ -21,10 +22,7 @@ struct holding_task {
 
 struct holding {
     struct host h;
-    struct gang_queue_spec queue[HOLDING_QUEUES];
-    struct gang_quota guarantee[HOLDING_QUEUES], limit[HOLDING_QUEUES];
-    int parent[HOLDING_QUEUES]; /* -1: top */
-    int queues;
+    struct queue_tree tree;
     struct holding_task task[HOLDING_TASKS];
     size_t tasks;
     int64_t busy, refused, stops;
@@ -38,29 +36,22 @@ static inline int holding_queue_of(gang_job_id job)
     return (int)holding.of_queue[job % 4096] - 1;
 }
 
-static inline bool holding_is_below(int q, int top)
-{
-    while (q >= 0 && q != top)
-        q = holding.parent[q];
-    return q >= 0;
-}
-
 /* Milli-GPUs that tasks of the queue and below hold. */
 static inline int64_t holding_sum(int q)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < holding.tasks; i++)
-        sum += holding_is_below(holding.task[i].queue, q) ? 1000 : 0;
+        sum += tree_is_below(&holding.tree, holding.task[i].queue, q) ? 1000 : 0;
     return sum;
 }
 
 static inline void holding_check(void)
 {
-    for (int q = 0; q < holding.queues; q++)
-        if (holding.queue[q].limit_count > 0)
-            ck_assert_msg(holding_sum(q) <= holding.limit[q].amount,
-                          "queue %s holds %" PRId64 " of %" PRId64, holding.queue[q].name,
-                          holding_sum(q), holding.limit[q].amount);
+    for (int q = 0; q < holding.tree.count; q++)
+        if (holding.tree.spec[q].limit_count > 0)
+            ck_assert_msg(holding_sum(q) <= holding.tree.limit[q].amount,
+                          "queue %s holds %" PRId64 " of %" PRId64, holding.tree.spec[q].name,
+                          holding_sum(q), holding.tree.limit[q].amount);
 }
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
@@ -158,33 +149,6 @@ static inline int32_t holding_state(const struct gang_event *e, void *user)
 
 /* ---- the world ------------------------------------------------------------------------------- */
 
-static inline void holding_add_queue(const char *name, int parent)
-{
-    int q = holding.queues++;
-    struct gang_queue_spec *spec = &holding.queue[q];
-    static const int32_t modes[] = {GANG_PREEMPT_MODE_REQUEUE, GANG_PREEMPT_MODE_SUSPEND,
-                                    GANG_PREEMPT_MODE_CANCEL};
-    int64_t all = HOLDING_NODES * HOLDING_GPUS;
-    *spec = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
-    spec->name = name;
-    spec->parent = parent < 0 ? NULL : holding.queue[parent].name;
-    holding.parent[q] = parent;
-    int64_t guarantee = parent < 0 ? 2 + below(4) : below(3);
-    holding.guarantee[q] = (struct gang_quota){"gpu", guarantee * 1000, NULL, 0, 0};
-    spec->guaranteed = &holding.guarantee[q];
-    spec->guaranteed_count = 1;
-    if (!one_in(3)) {
-        holding.limit[q] = (struct gang_quota){"gpu", (5 + below(all - 4)) * 1000, NULL, 0, 0};
-        spec->limit = &holding.limit[q];
-        spec->limit_count = 1;
-    }
-    spec->grace_ns = below(3) * 10 * HOST_SECOND;
-    spec->preempt_mode = modes[one_in(2) ? 0 : index_below(3)];
-    spec->within = one_in(2) ? GANG_PREEMPT_LOWER : GANG_PREEMPT_LOWER_OR_NEWER;
-    spec->weight = (double)(1 + below(3));
-    spec->backfill = (int32_t)below(3);
-}
-
 static inline void holding_open(void)
 {
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
@@ -197,23 +161,17 @@ static inline void holding_open(void)
     ops.kill = holding_kill;
     ops.state = holding_state;
     host_open_with(&holding.h, HOLDING_NODES, HOLDING_GPUS, &opts, &ops);
-    holding_add_queue("a", -1);
-    holding_add_queue("a.x", 0);
-    holding_add_queue("a.y", 0);
-    holding_add_queue("b", -1);
-    holding_add_queue("c", -1);
-    holding_add_queue("c.u", 4);
-    holding_add_queue("c.v", 4);
-    host_queues(&holding.h, holding.queue, (size_t)holding.queues);
+    tree_draw(&holding.tree, HOLDING_NODES * HOLDING_GPUS);
+    host_queues(&holding.h, holding.tree.spec, (size_t)holding.tree.count);
 }
 
 static inline void holding_submit(void)
 {
-    static const int leaves[] = {1, 2, 3, 5, 6};
-    int q = leaves[index_below(5)];
+    int q = tree_some_leaf();
     int64_t count = 1 + below(6);
     struct gang_error error = GANG_ERROR_INIT;
-    struct gang_job_spec *job = host_spec(holding.queue[q].name, count, 1 + below(count), below(4));
+    struct gang_job_spec *job =
+        host_spec(holding.tree.spec[q].name, count, 1 + below(count), below(4));
     gang_job_id id;
     job->preemptible = one_in(8)   ? GANG_NOT_PREEMPTIBLE
                        : one_in(4) ? GANG_SEMI_PREEMPTIBLE

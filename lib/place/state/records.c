@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/ascending.h"
 #include "core/commit/commit.h"
 #include "place/request/request.h"
 
@@ -291,14 +292,6 @@ void gang__alloc_read_end(struct gang__alloc *a)
     gang__sub_release(&a->state, 1);
 }
 
-/* Is the number in the list? `next`: index of the first entry that is not below it. */
-static bool is_listed(const int64_t *list, size_t count, size_t *next, int64_t number)
-{
-    while (*next < count && list[*next] < number)
-        ++*next;
-    return *next < count && list[*next] == number;
-}
-
 /* No other thread may change the record, so that it needs no lock: others only read. */
 void gang__alloc_mark_stopped(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count,
                               const int64_t *except, size_t except_count)
@@ -307,11 +300,10 @@ void gang__alloc_mark_stopped(gang_worker *w, gang_alloc_id id, const int64_t *t
     struct gang__alloc *a = alloc_of(w->cluster, id, &state);
     if (!a || gang__load(&a->owner) != gang__owner_of(w))
         return;
-    size_t next = 0, skip = 0;
+    struct gang__ascending some = {tasks, count, 0}, skip = {except, except_count, 0};
     for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
         int64_t number = gang__task_number(task);
-        if ((tasks && !is_listed(tasks, count, &next, number)) ||
-            is_listed(except, except_count, &skip, number))
+        if ((tasks && !gang__ascending_has(&some, number)) || gang__ascending_has(&skip, number))
             continue;
         gang__a64 *word = (gang__a64 *)&a->data[task - a->data + 1];
         gang__store_relaxed(word, gang__load_relaxed(word) | GANG__TASK_STOPPED);

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascending.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
@@ -168,7 +169,8 @@ void gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *task
 /* Tasks that were added, as far as the gang still has them, are counted by group. */
 struct still_there {
     struct gang__gang_untold *untold;
-    size_t next, kept;
+    struct gang__ascending tasks;
+    size_t kept;
     int64_t *by_group;
 };
 
@@ -176,12 +178,9 @@ struct still_there {
 static int32_t keep_task(const struct gang_task *task, void *user)
 {
     struct still_there *t = user;
-    struct gang__gang_untold *u = t->untold;
-    while (t->next < u->count && u->tasks[t->next] < task->task)
-        t->next++;
-    if (t->next < u->count && u->tasks[t->next] == task->task) {
-        u->tasks[t->kept++] = task->task;
-        t->next++;
+    if (gang__ascending_has(&t->tasks, task->task)) {
+        t->untold->tasks[t->kept++] = task->task;
+        t->tasks.next++;
         t->by_group[task->group]++;
     }
     return 0;
@@ -189,11 +188,12 @@ static int32_t keep_task(const struct gang_task *task, void *user)
 
 static void find_untold(gang_sched *s, struct gang__gang *g)
 {
-    struct still_there t = {&g->untold, 0, 0, s->by_group};
+    struct gang__gang_untold *u = &g->untold;
+    struct still_there t = {u, {u->tasks, u->count, 0}, 0, s->by_group};
     memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
-    qsort(g->untold.tasks, g->untold.count, sizeof(*g->untold.tasks), gang__by_number);
+    qsort(u->tasks, u->count, sizeof(*u->tasks), gang__by_number);
     (void)!gang__alloc_each(s->cluster, g->alloc, keep_task, &t);
-    g->untold.count = t.kept;
+    u->count = t.kept;
 }
 
 /* The host refused the tasks: they are given back. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascending.h"
 #include "sched/order/order.h"
 #include "sched/stop/stop_in.h"
 #include "sched/usage/usage.h"
@@ -78,14 +79,11 @@ static size_t part_untold(const struct gang__stop *stop)
 /* Tasks of which the host has not heard do not resume. Both lists ascend. */
 static void forget_places(struct gang__gang *g, const int64_t *tasks, size_t count)
 {
+    struct gang__ascending list = {tasks, count, 0};
     int64_t kept = 0;
-    size_t next = 0;
-    for (int64_t i = 0; i < g->place_count; i++) {
-        while (next < count && tasks[next] < g->places[i].task)
-            next++;
-        if (next == count || tasks[next] != g->places[i].task)
+    for (int64_t i = 0; i < g->place_count; i++)
+        if (!gang__ascending_has(&list, g->places[i].task))
             g->places[kept++] = g->places[i];
-    }
     g->place_count = kept;
 }
 
@@ -188,17 +186,14 @@ void gang__gang_clear(gang_sched *s, struct gang__gang *g)
 }
 
 struct task_count {
-    const struct gang__stop *stop;
+    struct gang__ascending tasks;
     int64_t *by_group;
-    size_t next;
 };
 
 static int32_t count_task(const struct gang_task *task, void *user)
 {
     struct task_count *t = user;
-    while (t->next < t->stop->task_count && t->stop->tasks[t->next] < task->task)
-        t->next++;
-    if (t->next < t->stop->task_count && t->stop->tasks[t->next] == task->task)
+    if (gang__ascending_has(&t->tasks, task->task))
         t->by_group[task->group]++;
     return 0;
 }
@@ -215,7 +210,7 @@ static void leave_usage(gang_sched *s, struct gang__gang *g, struct gang__stop *
         gang__gang_clear(s, g);
         return;
     }
-    struct task_count t = {stop, stop->by_group, 0};
+    struct task_count t = {{stop->tasks, stop->task_count, 0}, stop->by_group};
     (void)!gang__alloc_each(s->cluster, g->alloc, count_task, &t);
     gang__usage_out(s, g);
     for (uint32_t group = 0; group < groups; group++) {

@@ -130,7 +130,8 @@ void gang__cover_end(gang_sched *s, struct gang__handover *handover)
     struct gang__queue_state *q = handover->taker->job->leaf;
     for (; handover->below && q->parent; q = q->parent)
         for (uint32_t d = 0; d < handover->dims; d++)
-            q->stopping[d] += *below(handover, q->q->depth, d) - uncovered(handover, q->q->depth, d);
+            q->stopping[d] +=
+                *below(handover, q->q->depth, d) - uncovered(handover, q->q->depth, d);
     gang__release(&s->mem, handover->below);
     handover->below = NULL;
 }
