@@ -73,11 +73,17 @@ static struct gang__set_link *rotate(struct gang__ordered_set *t, struct gang__s
     return c;
 }
 
-/* The children of n, and of links above it, may have changed. */
-static void refresh_up(const struct gang__ordered_set *t, struct gang__set_link *n)
+/* The children of n, and of links above it, may have changed. Refreshes all up to `fresh`, a link
+ * that is new in its place (NULL: none is); above it ends where nothing changes. */
+static void refresh_up(const struct gang__ordered_set *t, struct gang__set_link *n,
+                       const struct gang__set_link *fresh)
 {
-    for (; t->refresh && n; n = parent_of(n))
-        t->refresh(n);
+    bool more = t->refresh != NULL;
+    for (; more && n; n = parent_of(n)) {
+        more = t->refresh(n) || fresh;
+        if (n == fresh)
+            fresh = NULL;
+    }
 }
 
 void gang__set_refresh_node(const struct gang__ordered_set *t, struct gang__set_link *n)
@@ -123,7 +129,7 @@ static void attach(struct gang__ordered_set *t, struct gang__set_link *n, struct
         if (t->end[i] == p && (!p || side == i))
             t->end[i] = n;
     t->count++;
-    refresh_up(t, n);
+    refresh_up(t, n, n);
     for (; p; n = p, p = parent_of(n)) {
         side = side_of(n, p);
         int lean = side ? 1 : -1, balance = balance_of(p);
@@ -282,7 +288,7 @@ void gang__set_remove(struct gang__ordered_set *t, struct gang__set_link *n)
     if (!n->child[0] || !n->child[1]) {
         int side = p && side_of(n, p);
         replace(t, p, n, n->child[n->child[1] != NULL]);
-        refresh_up(t, p);
+        refresh_up(t, p, NULL);
         subtree_shrank(t, p, side);
         return;
     }
@@ -300,7 +306,7 @@ void gang__set_remove(struct gang__ordered_set *t, struct gang__set_link *n)
     set_parent(s->child[0], s);
     replace(t, p, n, s);
     set_balance(s, balance_of(n));
-    refresh_up(t, from);
+    refresh_up(t, from, s);
     subtree_shrank(t, from, side);
 }
 
