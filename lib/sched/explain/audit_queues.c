@@ -84,6 +84,31 @@ static gang_result check_stopping(struct gang__audit *a, const struct gang__queu
     return GANG_OK;
 }
 
+/* Where the children of a queue got what they demanded, it has the sum of that. */
+static gang_result check_division(struct gang__audit *a, const struct gang__queue_state *q)
+{
+    const gang_sched *s = a->s;
+    int64_t sum[GANG__DIMS] = {0};
+    uint32_t first = q->q ? q->q->first_child : 0;
+    for (uint32_t c = first; c != GANG__NO_QUEUE && c < s->queues->count;
+         c = s->qs[c]->q->next_sibling)
+        for (uint32_t d = 0; d < s->dims; d++) {
+            sum[d] += s->qs[c]->counted[d];
+            if ((q->by_demand >> d & 1) && s->qs[c]->share[d] != s->qs[c]->counted[d])
+                return GANG__AUDIT_BAD(a, gang__audit_name_of(s->qs[c]),
+                                       "its share %" PRId64 " of dimension %" PRIu32
+                                       " is not what it demanded, %" PRId64,
+                                       s->qs[c]->share[d], d, s->qs[c]->counted[d]);
+        }
+    for (uint32_t d = 0; d < s->dims; d++)
+        if ((q->by_demand >> d & 1) && q->counted_below[d] != sum[d])
+            return GANG__AUDIT_BAD(a, gang__audit_name_of(q),
+                                   "the queues below demanded %" PRId64 " of dimension %" PRIu32
+                                   ", counted as %" PRId64,
+                                   sum[d], d, q->counted_below[d]);
+    return GANG_OK;
+}
+
 /* What a user should count in a leaf. */
 static gang_result check_user(struct gang__audit *a, const struct gang__queue_state *leaf,
                               const struct gang__user *user)
@@ -209,6 +234,7 @@ gang_result gang__audit_queue(struct gang__audit *a, struct gang__queue_state *q
                                sum->tasks, sum->running, sum->pending, sum->jobs, q->tasks,
                                q->running, q->pending, q->jobs);
     r = check_stopping(a, q);
+    r = r == GANG_OK ? check_division(a, q) : r;
     r = r == GANG_OK ? check_ready(a, q) : r;
     r = r == GANG_OK ? check_groups(a, q) : r;
     for (size_t b = 0; r == GANG_OK && b < q->users.cap; b++)

@@ -7,13 +7,14 @@
 #include "sched/order/order.h"
 #include "sched/usage/usage.h"
 
-enum { AMOUNTS = 8 }; /* arrays of a queue */
+enum { AMOUNTS = 10 }; /* arrays of a queue */
 
 /* As many as there can ever be: a new dimension needs no memory. */
 bool gang__queue_make_amounts(gang_sched *s, struct gang__queue_state *q)
 {
-    int64_t **const arrays[AMOUNTS] = {&q->guarantee, &q->limit,  &q->share,    &q->used,
-                                       &q->fixed,     &q->demand, &q->withheld, &q->stopping};
+    int64_t **const arrays[AMOUNTS] = {&q->guarantee, &q->limit,        &q->share,    &q->used,
+                                       &q->fixed,     &q->demand,       &q->withheld, &q->stopping,
+                                       &q->counted,   &q->counted_below};
     q->block = gang__zalloc(&s->mem, AMOUNTS * (size_t)GANG__DIMS, sizeof(*q->block));
     if (s->opts.half_life_ns > 0)
         q->past_use = gang__zalloc(&s->mem, GANG__DIMS, sizeof(*q->past_use));
@@ -74,6 +75,7 @@ void gang__queue_reset(struct gang__queue_state *q)
     memset(q->block, 0, AMOUNTS * (size_t)GANG__DIMS * sizeof(*q->block));
     q->tasks = q->running = q->pending = q->jobs = q->promised = 0;
     gang__store(&q->waiting, 0);
+    q->by_demand = 0;
     q->order.blocked = NULL;
     q->order.barring = NULL;
     q->order.active = false;

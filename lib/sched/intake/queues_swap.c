@@ -268,6 +268,7 @@ static void commit(struct swap *w)
     if (w->rebuild && s->queues)
         leave_all(s);
     gang__order_remove_queues(s);
+    gang__wake_forget_share_dims(s);
     for (uint32_t i = 0; i < count; i++)
         if (!gang__queue_by_id(w->queues, old[i]->q->id)) {
             old[i]->next_gone = before->gone;

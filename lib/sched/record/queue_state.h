@@ -147,6 +147,11 @@ struct gang__queue_state {
     /* Held by tasks that were asked to stop; above their taker only beyond its promise, which is in
      * `used`. Limits count used + stopping (usage/held.c). The root has none. */
     int64_t *stopping;
+    /* What the division of the parent's share took for this queue's demand, and the sum of it below
+     * this queue: both hold in the dimensions of the parent's, of its own by_demand. There each
+     * child got what it demands (usage/share_moved.c). */
+    int64_t *counted, *counted_below;
+    uint64_t by_demand;
     int64_t *block;
     struct gang__decay *past_use; /* dims; NULL: past use does not count */
     int64_t jobs;                 /* in it and below, of any state */
@@ -169,6 +174,8 @@ struct gang__queue_state {
     struct gang__queue_wake {
         struct gang__queue_state *next;            /* in sched.wake.queues, */
         bool noted;                                /* as it is in it */
+        struct gang__queue_state *next_share;      /* in sched.wake.share_queues, */
+        uint64_t share_dims;                       /* if this is not 0: where it changed */
         struct gang__queue_state *next_candidates; /* in sched.wake.candidates, */
         bool candidates;                           /* as it is in it */
         bool retry_candidates;                     /* and all its candidates look again */

@@ -43,15 +43,16 @@ struct gang__wake {
     struct gang__queue_state *candidates; /* leaves that try backfill candidates again */
     bool capacity;                        /* the scheduler itself freed capacity: */
     int64_t capacity_cpu, capacity_pages,
-        capacity_gpu;      /* at most so much on one of the nodes that gave */
-    bool bounds;           /* guarantees or limits changed: order all again */
-    bool shares;           /* usage, demand or weights changed: divide shares again, */
-    uint64_t share_dims;   /* in these dimensions, as bits */
-    bool slices;           /* some gang of a matrix may run, or has stopped */
-    bool retry;            /* classes are blocked until the next run alone */
-    bool run;              /* the next run is due now */
-    uint32_t plans;        /* GANG__PLANS_*; 0 while there is no calendar */
-    uint32_t reservations; /* GANG__RESERVE_*; 0 while there never were any */
+        capacity_gpu;    /* at most so much on one of the nodes that gave */
+    bool bounds;         /* guarantees or limits changed: order all again */
+    bool shares;         /* usage, demand or weights changed: divide shares again, */
+    uint64_t share_dims; /* in these dimensions, as bits, */
+    struct gang__queue_state *share_queues; /* of these leaves: by q->wake.next_share */
+    bool slices;                            /* some gang of a matrix may run, or has stopped */
+    bool retry;                             /* classes are blocked until the next run alone */
+    bool run;                               /* the next run is due now */
+    uint32_t plans;                         /* GANG__PLANS_*; 0 while there is no calendar */
+    uint32_t reservations;                  /* GANG__RESERVE_*; 0 while there never were any */
     uint64_t changes;      /* rises with each event after which preemption may help */
     uint64_t changes_done; /* those for which preemption was tried */
 };

@@ -98,12 +98,6 @@ static int64_t share_unit(const gang_sched *s, uint32_t dim)
     }
 }
 
-static int64_t demand_of(const struct gang__queue_state *q, uint32_t dim)
-{
-    int64_t demand = q->used[dim] + q->demand[dim];
-    return demand < q->limit[dim] ? demand : q->limit[dim];
-}
-
 /* The weight of a queue as given, or 1 if its parent has the surplus divided evenly; a weight of 0
  * stays 0. */
 static int64_t nominal_weight(const struct gang__queue_state *q, uint32_t dim)
@@ -125,8 +119,7 @@ static int64_t weight_of(const gang_sched *s, const struct gang__queue_state *q,
     return gang__decay_weight(weight, sum, used, s->opts.usage_weight);
 }
 
-/* True: the share changes. */
-static bool set_share(gang_sched *s, struct gang__queue_state *q, uint32_t dim, int64_t share)
+bool gang__share_set(gang_sched *s, struct gang__queue_state *q, uint32_t dim, int64_t share)
 {
     if (q->share[dim] == share)
         return false;
@@ -136,25 +129,28 @@ static bool set_share(gang_sched *s, struct gang__queue_state *q, uint32_t dim, 
     return true;
 }
 
-/* Gives each sibling its demand, if the demands fit into `total` and each sibling with demand above
- * its guarantee has a weight that does not follow past use: share.c divides so, too. Nearly every
- * division is of this kind and changes the share of one queue. */
+/* Gives each sibling its demand, if the demands fit into `total` and each may have it: share.c
+ * divides so, too. From then on share_moved.c follows the demand of single siblings. */
 static bool share_by_demand(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
 {
-    int64_t left = total;
+    struct gang__queue_state *parent = s->qs[first]->parent;
+    int64_t sum = 0;
     uint32_t changed = GANG__NO_QUEUE; /* the first one, and how many */
     size_t changes = 0;
+    parent->by_demand &= ~(UINT64_C(1) << dim);
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling) {
-        const struct gang__queue_state *q = s->qs[c];
-        int64_t demand = demand_of(q, dim);
-        left -= demand;
-        if (left < 0 || (demand > q->guarantee[dim] && (q->past_use || q->q->weight[dim] == 0)))
+        struct gang__queue_state *q = s->qs[c];
+        int64_t demand = q->counted[dim] = gang__share_demand(q, dim);
+        sum += demand;
+        if (sum > total || !gang__share_may_be_demand(q, dim))
             return false;
         if (demand != q->share[dim] && changes++ == 0)
             changed = c;
     }
     for (uint32_t c = changed; changes > 0; c = s->qs[c]->q->next_sibling)
-        changes -= set_share(s, s->qs[c], dim, demand_of(s->qs[c], dim));
+        changes -= gang__share_set(s, s->qs[c], dim, s->qs[c]->counted[dim]);
+    parent->counted_below[dim] = sum;
+    parent->by_demand |= UINT64_C(1) << dim;
     return true;
 }
 
@@ -170,14 +166,14 @@ static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
         weights += nominal_weight(s->qs[c], dim);
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling) {
         const struct gang__queue_state *q = s->qs[c];
-        sharer[n++] = (struct gang__sharer){q->guarantee[dim], demand_of(q, dim),
+        sharer[n++] = (struct gang__sharer){q->guarantee[dim], gang__share_demand(q, dim),
                                             q->q->priority,    weight_of(s, q, dim, weights),
                                             q->q->id,          0};
     }
     gang__share_divide(sharer, n, total, share_unit(s, dim), s->usage.share_slot);
     n = 0;
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
-        set_share(s, s->qs[c], dim, sharer[n++].share);
+        gang__share_set(s, s->qs[c], dim, sharer[n++].share);
 }
 
 /* The dimensions in the mask `moved`. */
@@ -229,9 +225,14 @@ void gang__fair_refresh(gang_sched *s)
     /* What a handover promises may leave bounded classes less, too. */
     if (!s->wake.shares && (s->usage.bounded == 0 || s->wake.share_dims == 0))
         return;
-    uint64_t moved = gang__demand_withhold(s) | (all ? UINT64_MAX : s->wake.share_dims);
+    uint64_t moved = gang__demand_withhold(s);
+    if (all || s->wake.share_dims == UINT64_MAX)
+        moved = UINT64_MAX;
+    moved |= gang__share_moved(s, s->wake.share_dims & ~moved);
     s->wake.shares = false;
-    s->wake.share_dims = 0;
+    gang__wake_forget_share_dims(s);
+    if (moved == 0)
+        return;
     divide_moved(s, 0, moved, s->total);
     for (uint32_t i = 0; i < s->queues->count; i++) /* parents stand before their children */
         if (s->qs[i]->q->first_child != GANG__NO_QUEUE)

@@ -122,7 +122,7 @@ static void add(gang_sched *s, struct gang__queue_state *leaf, size_t which,
         for (uint32_t i = 0; i < count; i++)
             amount[take[i].dim] += take[i].amount * times;
     }
-    gang__wake_share_dims(s, changed);
+    gang__wake_share_dims(s, leaf, changed);
 }
 
 /* Adds `times` what a task takes to amounts of a user, in the first `end` dimensions. */

@@ -34,6 +34,27 @@ void gang__demand_apply_bounds(gang_sched *s);
  * queue below another has a limit of its own; otherwise O(bounded classes + queues). */
 uint64_t gang__demand_withhold(gang_sched *s);
 
+/* What a division counts as demand of a queue: used and lacking, up to the limit. */
+static inline int64_t gang__share_demand(const struct gang__queue_state *q, uint32_t dim)
+{
+    int64_t demand = q->used[dim] + q->demand[dim];
+    return demand < q->limit[dim] ? demand : q->limit[dim];
+}
+
+/* Does the queue get `counted`, its demand, if the demand of all its siblings fits? Above its
+ * guarantee not with a weight of 0, or one that follows past use. */
+static inline bool gang__share_may_be_demand(const struct gang__queue_state *q, uint32_t dim)
+{
+    return q->counted[dim] <= q->guarantee[dim] || (!q->past_use && q->q->weight[dim] != 0);
+}
+
+/* True: the share changes. */
+bool gang__share_set(gang_sched *s, struct gang__queue_state *q, uint32_t dim, int64_t share);
+
+/* Sets the shares on the paths of the noted leaves to what the queues demand, in the dimensions of
+ * the mask. Returns those in which the totals are to be divided instead; nothing is set there. */
+uint64_t gang__share_moved(gang_sched *s, uint64_t dims);
+
 /* The number of the gang's tasks changed: enters it into the elastic victims, or takes it out. */
 void gang__victims_settle_elastic(struct gang__gang *g);
 

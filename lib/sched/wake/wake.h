@@ -90,14 +90,27 @@ static inline void gang__wake_calendar(gang_sched *s)
     gang__wake_plans(s, GANG__PLANS_EARLIER | GANG__PLANS_MISFIT);
 }
 
-/* Usage or demand changed, in dimensions that gang__wake_share_dims() noted. */
+/* Usage or demand changed, in leaves and dimensions that gang__wake_share_dims() noted. */
 static inline void gang__wake_shares(gang_sched *s)
 {
     s->wake.shares = true;
 }
-static inline void gang__wake_share_dims(gang_sched *s, uint64_t dims)
+static inline void gang__wake_share_dims(gang_sched *s, struct gang__queue_state *leaf,
+                                         uint64_t dims)
 {
     s->wake.share_dims |= dims;
+    if (leaf->wake.share_dims == 0 && dims != 0) {
+        leaf->wake.next_share = s->wake.share_queues;
+        s->wake.share_queues = leaf;
+    }
+    leaf->wake.share_dims |= dims;
+}
+/* The shares follow, or the queues go. */
+static inline void gang__wake_forget_share_dims(gang_sched *s)
+{
+    for (; s->wake.share_queues; s->wake.share_queues = s->wake.share_queues->wake.next_share)
+        s->wake.share_queues->wake.share_dims = 0;
+    s->wake.share_dims = 0;
 }
 
 /* Totals, guarantees, weights or past use changed. */
