@@ -74,6 +74,12 @@ static inline void gang__cores_put_word(uint64_t *cores, unsigned first, uint64_
  * thread; lock-free. */
 void gang__node_free_cores(gang_cluster *c, gang_node_id id, uint64_t *cores);
 
+/* What is free of a node. False: there is no such node. Any thread; enters a read section. */
+struct gang__node_free {
+    int64_t cpu_milli, pages, gpu_milli;
+};
+bool gang__node_free_get(gang_cluster *c, gang_node_id id, struct gang__node_free *out);
+
 /* Makes a node of a specification; the caller sets its id and slot. Under the structure mutex. */
 gang_result gang__node_new(gang_cluster *c, const struct gang_node_spec *spec,
                            struct gang__node **made, struct gang_error *error);

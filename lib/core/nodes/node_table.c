@@ -150,6 +150,23 @@ struct gang__node *gang__node_read(gang_cluster *c, gang_node_id id, uint64_t *p
     }
 }
 
+bool gang__node_free_get(gang_cluster *c, gang_node_id id, struct gang__node_free *out)
+{
+    uint64_t payload[GANG__MAX_WORDS];
+    gang__rcu_enter();
+    const struct gang__node *node = gang__node_read(c, id, payload);
+    unsigned words = node ? gang__share_words(node->type->layout) : 0;
+    gang__rcu_leave();
+    if (!node)
+        return false;
+    *out = (struct gang__node_free){(int64_t)gang__head_cpu(payload[GANG__WORD_HEAD]),
+                                    (int64_t)payload[GANG__WORD_MEMORY], 0};
+    for (unsigned i = 0; i < words; i++)
+        for (unsigned k = 0; k < GANG__SHARES_PER_WORD; k++)
+            out->gpu_milli += gang__share(payload[GANG__WORD_SHARES + i], k);
+    return true;
+}
+
 gang_node_id gang__node_id_at(gang_cluster *c, uint32_t slot)
 {
     uint64_t payload[GANG__MAX_WORDS];

@@ -17,8 +17,7 @@
 static void wake_for_node(gang_sched *s, const struct gang__gang *g, gang_node_id node)
 {
     const gang_request *request = gang__gang_request(g);
-    struct gang_node_info n;
-    n.size = sizeof(n);
+    struct gang__node_free n;
     if (request->uses_pool || request->has_affinity) {
         gang__wake_capacity_any(s);
         return;
@@ -27,9 +26,8 @@ static void wake_for_node(gang_sched *s, const struct gang__gang *g, gang_node_i
         gang__wake_capacity(s, INT64_MAX, INT64_MAX, INT64_MAX);
         return;
     }
-    if (gang_node_get(s->cluster, node, &n) != GANG_OK)
-        return;
-    gang__wake_capacity(s, n.cpu_free, n.memory_free / GANG_PAGE_BYTES, n.gpu_free);
+    if (gang__node_free_get(s->cluster, node, &n))
+        gang__wake_capacity(s, n.cpu_milli, n.pages, n.gpu_milli);
 }
 
 void gang__tasks_released(gang_sched *s, struct gang__gang *g, const struct gang__found *f)
