@@ -62,6 +62,10 @@ static gang_result plan_with_soft_rules(gang_worker *w, const gang_request *requ
     return r;
 }
 
+/* request->refused_at of a request that was placed since its last refusal. It is likely to be
+ * refused again soon: the next search begins with the totals, too. */
+#define REFUSED_LATELY UINT64_MAX
+
 /* A plan for the whole gang, or a refusal that is true (core/commit/commit.c). */
 static gang_result plan_gang(gang_worker *w, gang_request *request)
 {
@@ -88,7 +92,9 @@ static gang_result plan_gang(gang_worker *w, gang_request *request)
             r = plan_once(w, request, false, false);
     }
     /* The score function of the host may admit next time what it excluded now. */
-    uint64_t now = r == GANG_ENOFIT && proved && !request->score ? stamp + 1 : 0;
+    uint64_t now = refused && refused != REFUSED_LATELY ? REFUSED_LATELY : 0;
+    if (r == GANG_ENOFIT && proved && !request->score)
+        now = stamp + 1;
     if (now != refused)
         gang__store(&request->refused_at, now);
     return r;

@@ -157,7 +157,7 @@ struct gang_request {
     bool large;    /* also when it has not been refused yet */
     /* What searches found, by any thread: gang__store -> gang__load of the next search. Each number
      * says by itself for which state of the cluster it holds. */
-    gang__a64 refused_at;  /* stamp + 1 at which it was refused with proof */
+    gang__a64 refused_at;  /* stamp + 1 at which it was refused with proof; see plan_gang() */
     gang__a64 fits_epoch;  /* cluster epoch + 1 at which it was seen to fit an empty cluster, */
     gang__a64 never_epoch; /* and at which it was not */
 };
