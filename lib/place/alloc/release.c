@@ -24,7 +24,8 @@ void gang__release_sum(const uint64_t *task, bool pool, uint64_t *sum)
 static void release_task(gang_worker *w, uint32_t slot, const uint64_t *task)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
-    for (unsigned i = 0; i < gang__task_deltas(task); i++) {
+    unsigned deltas = gang__task_deltas(task);
+    for (unsigned i = 0; i < deltas; i++) {
         uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
         unsigned word = gang__delta_word(delta);
         if (delta & (GANG__DELTA_POOL | GANG__DELTA_SHARED))
@@ -259,18 +260,20 @@ static void data_remove(gang_worker *w, struct gang__alloc *a, size_t count, siz
     gang__sort_keys(placer->order, count + kept);
     uint32_t to = 0;
     size_t next = 0;
-    const uint64_t *task = gang__entry_first(a), *after;
+    const uint64_t *task = gang__entry_first(a), *after, *last = NULL;
     for (; task; task = after) {
         uint32_t size = gang__task_words(task);
         after = gang__entry_next(a, task); /* before the entry may be overwritten */
         if (next == count + kept || placer->order[next] >> 32 != (uint64_t)(task - a->data)) {
-            memmove(a->data + to, task, size * sizeof(*task));
+            last = memmove(a->data + to, task, size * sizeof(*task));
             to += size;
         } else if (placer->order[next++] & 1) {
             to += copy_as_holder(a->data + to, task);
         }
     }
     a->used = to;
+    if (!a->request->exclusive) /* else it may be a holder */
+        a->next_number = last ? gang__task_number(last) + 1 : 0;
     a->fits_epoch = 0;
 }
 
@@ -287,8 +290,11 @@ static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *
     if (p->out.failed)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     int64_t *held = p->tasks.in_group, *left = (int64_t *)&p->word[at];
-    for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task))
+    const uint64_t *task = request->group_count > 1 ? gang__task_first(a) : NULL;
+    for (; task; task = gang__task_next(a, task))
         held[gang__task_group(task)]++;
+    if (request->group_count == 1)
+        held[0] = a->tasks;
     memcpy(left, held, request->group_count * sizeof(*left));
     gang_result r = find_tasks(w, a, tasks, count, left, error);
     if (r != GANG_OK)

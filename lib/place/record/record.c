@@ -119,17 +119,31 @@ static unsigned deltas_of(const struct gang__plan *p, const struct gang__task_pl
     return n;
 }
 
+/* How many deltas_of() returns. */
+static unsigned delta_count(const struct gang__plan *p, const struct gang__task_plan *planned)
+{
+    const struct gang__group *g = &p->request->group[planned->group];
+    unsigned words = p->nodes.copy[planned->copy].layout.core_words;
+    unsigned n = (unsigned)(g->node_need_count + g->pool_need_count);
+    n += g->cpu != 0;
+    n += g->pages != 0;
+    for (uint64_t left = planned->gpus; left; left >>= GANG__SHARES_PER_WORD)
+        n += (left & 15) != 0;
+    for (unsigned i = 0; planned->cores && i < words; i++)
+        n += p->word[planned->core_at + i] != 0;
+    return n;
+}
+
 /* Words of data for what is planned: exactly for few tasks, which may then do without a buffer, and
  * at most for many. */
 static size_t data_size(const struct gang__plan *p)
 {
     enum { FEW = 4 };
-    uint64_t scratch[GANG__MAX_WORDS + GANG_MAX_KINDS];
     size_t words = p->request->exclusive ? gang__exclusive_size(p) : 0;
     for (size_t i = 0; i < p->tasks.count; i++) {
         const struct gang__task_plan *planned = &p->tasks.plan[i];
         words += GANG__TASK_HEAD;
-        words += p->tasks.count <= FEW ? deltas_of(p, planned, scratch)
+        words += p->tasks.count <= FEW ? delta_count(p, planned)
                                        : p->nodes.copy[planned->copy].words +
                                              p->request->group[planned->group].pool_need_count;
     }

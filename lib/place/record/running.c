@@ -42,7 +42,7 @@ static struct gang__scope scope_of_task(const struct gang__plan *p, const uint64
 {
     const struct gang__node *node =
         p->snap ? gang__snapshot_node_of(p->snap, task[0]) : gang__node_of(p->c, task[0]);
-    if (level < 0 || !node)
+    if (!node)
         return gang__scope_unbound();
     if (level > GANG__LEVEL_NODE)
         return part_of_task(node, task, level);
@@ -53,7 +53,7 @@ static struct gang__scope scope_of_task(const struct gang__plan *p, const uint64
 static void note_scope(struct gang__scope *s, const struct gang__plan *p, const uint64_t *task,
                        int32_t level)
 {
-    if (!gang__scope_is_bound(s))
+    if (level >= 0 && !gang__scope_is_bound(s))
         *s = scope_of_task(p, task, level);
 }
 
@@ -144,8 +144,10 @@ void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
 int64_t gang__tasks_held(const struct gang__alloc *a, int32_t group)
 {
     int64_t held = 0;
+    if (group < 0 || a->request->group_count == 1)
+        return a->tasks;
     for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task))
-        held += group < 0 || gang__task_group(task) == (uint32_t)group;
+        held += gang__task_group(task) == (uint32_t)group;
     return held;
 }
 

@@ -176,6 +176,15 @@ static uint32_t next_number(const struct gang__plan *p, const struct gang__alloc
     }
 }
 
+/* The tasks have all numbers of the only group up to the last one: those that follow are free. */
+static bool has_no_gap(const struct gang__plan *p, const struct gang__alloc *a)
+{
+    const struct gang__group *g = &p->request->group[0];
+    return a && p->request->group_count == 1 && !p->tasks.ended_tasks &&
+           a->next_number == g->first + (int64_t)a->tasks &&
+           (int64_t)(a->tasks + p->tasks.count) <= g->count;
+}
+
 static bool choose_numbers(struct gang__plan *p, const struct gang__alloc *a)
 {
     size_t groups = p->request->group_count;
@@ -197,8 +206,9 @@ static bool choose_numbers(struct gang__plan *p, const struct gang__alloc *a)
     return true;
 }
 
-/* A new gang, ranked: in each group the numbers from its first one on. */
-static void number_from_first(struct gang__plan *p)
+/* A new gang, ranked: in each group the numbers from its first one on. Tasks of one group that
+ * follow those of a record without a gap: the numbers behind these. */
+static void number_on(struct gang__plan *p, uint32_t tasks)
 {
     const struct gang__group *g = NULL;
     uint32_t next = 0;
@@ -206,7 +216,7 @@ static void number_from_first(struct gang__plan *p)
         struct gang__task_plan *planned = &p->tasks.plan[i];
         if (g != &p->request->group[planned->group]) {
             g = &p->request->group[planned->group];
-            next = (uint32_t)g->first;
+            next = (uint32_t)g->first + tasks;
         }
         planned->number = next++;
     }
@@ -229,11 +239,12 @@ static bool sort_by_number(struct gang__plan *p)
 
 bool gang__number_tasks(struct gang__plan *p, const struct gang__alloc *a)
 {
-    if (!a && !p->mode.adopting && !p->tasks.ended_tasks) {
-        number_from_first(p);
+    bool any = p->tasks.count > 0 && p->tasks.plan[0].number == GANG__ANY_NUMBER;
+    if ((!a && !p->mode.adopting && !p->tasks.ended_tasks) || (any && has_no_gap(p, a))) {
+        number_on(p, a ? a->tasks : 0);
         return true;
     }
-    if (p->tasks.count > 0 && p->tasks.plan[0].number == GANG__ANY_NUMBER && !choose_numbers(p, a))
+    if (any && !choose_numbers(p, a))
         return false;
     for (size_t i = 1; i < p->tasks.count; i++)
         if (p->tasks.plan[i].number < p->tasks.plan[i - 1].number)

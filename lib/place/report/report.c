@@ -21,8 +21,8 @@ static void decode_cores(struct gang_task *out, unsigned first, uint64_t bits)
 
 static void decode_shares(struct gang_task *out, unsigned first, uint64_t payload)
 {
-    for (unsigned i = 0; i < GANG__SHARES_PER_WORD; i++) {
-        uint32_t share = gang__share(payload, i);
+    for (unsigned i = 0; payload != 0; i++, payload >>= GANG__SHARE_BITS) {
+        uint32_t share = gang__share(payload, 0);
         if (!share)
             continue;
         out->gpus |= UINT64_C(1) << (first + i);
@@ -36,12 +36,13 @@ void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *
 {
     uint32_t slot = (uint32_t)task[0];
     struct gang__layout layout = gang__layout_at(gang__chunk_of(&c->commit, slot), slot);
+    unsigned deltas = gang__task_deltas(task);
     memset(out, 0, sizeof(*out));
     out->size = sizeof(*out);
     out->task = gang__task_number(task);
     out->node = task[0];
     out->group = (int32_t)gang__task_group(task);
-    for (unsigned i = 0; i < gang__task_deltas(task); i++) {
+    for (unsigned i = 0; i < deltas; i++) {
         uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
         unsigned word = gang__delta_word(delta);
         if (delta & GANG__DELTA_POOL)

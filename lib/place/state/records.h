@@ -82,7 +82,7 @@ struct gang__alloc {
      * any worker may. Set while the record is BUSY, before it is LIVE for the first time. */
     gang__a16 owner;
     uint32_t tasks;       /* without holders */
-    uint32_t next_number; /* all that it has, or had, are below */
+    uint32_t next_number; /* all numbers that it has are below */
     gang__a32 next_free;  /* index + 1; stored before the CAS on records.spare -> gang__load */
     uint32_t index;
     uint64_t fits_epoch; /* cluster epoch + 1 at which one more task ... */
