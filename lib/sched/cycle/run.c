@@ -156,7 +156,8 @@ static bool work_left(gang_sched *s)
 static void until_no_work(gang_sched *s)
 {
     do {
-        run_stage(s, refresh_plans);
+        if (s->calendar || s->reserve.all || gang__calendar_on(s))
+            run_stage(s, refresh_plans);
         gang__order_unblock_for_capacity(s);
         gang__order_refresh(s);
         if (s->order.multifactor.count > 0)
@@ -283,9 +284,8 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
     s->info.steps = s->steps;
     s->info.more = s->unfinished;
     if (info) {
-        struct gang_run_info out = s->info;
-        out.size = info->size;
-        (void)!gang__struct_out(info, info->size, sizeof(out), &out, sizeof(out));
+        s->info.size = info->size;
+        (void)!gang__struct_out(info, info->size, sizeof(s->info), &s->info, sizeof(s->info));
     }
     return s->no_memory ? GANG_ENOMEM : GANG_OK;
 }

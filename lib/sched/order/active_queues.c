@@ -96,7 +96,9 @@ struct gang__gang *gang__order_next(gang_sched *s)
 {
     if (s->order.due_groups)
         gang__groups_make_ready(s);
-    s->order.hooks->make_ready(s);
-    rekey_noted(s);
+    if (s->wake.candidates)
+        s->order.hooks->make_ready(s);
+    if (s->wake.queues)
+        rekey_noted(s);
     return s->root.order.ready.count > 0 ? gang__order_head_below(&s->root) : NULL;
 }

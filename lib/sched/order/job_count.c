@@ -38,6 +38,9 @@ void gang__job_count(gang_sched *s, struct gang__job *job)
                job->gang[i].stop.moving;
     runs = runs && !ended;
     bool waits = !runs && !ended;
+    if (runs == job->counted_running && waits == job->counted_pending &&
+        job->leaf->q->order != GANG_ORDER_MULTIFACTOR && !job->leaf->q->budgeted)
+        return;
     for (struct gang__queue_state *q = job->leaf; q; q = q->parent) {
         q->running += runs - job->counted_running;
         q->pending += waits - job->counted_pending;

@@ -76,6 +76,8 @@ static bool lacks_minimum(const struct gang__gang *g)
  * and the order is that of priorities, after these. */
 static int compare_starved(const struct gang__gang *a, const struct gang__gang *b, int32_t order)
 {
+    if (a->bypass.starved == b->bypass.starved) /* as a rule neither is */
+        return 0;
     int c = (b->bypass.starved == GANG__STARVED_BOUND) - (a->bypass.starved == GANG__STARVED_BOUND);
     bool later = order == GANG_ORDER_PRIORITY || order == GANG_ORDER_MULTIFACTOR;
     return c || later ? c : b->bypass.starved - a->bypass.starved;
