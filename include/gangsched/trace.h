@@ -197,6 +197,10 @@ GANG_API int32_t gang_trace_format(const gang_trace *trace);
  *  according to the format, or unusable (gang_trace_opts.lenient). */
 GANG_API size_t gang_trace_skipped(const gang_trace *trace);
 
+/** Line of the first row that gang_trace_skipped() counts, from 1. 0: none was skipped, or the
+ *  format has no lines (Batsim, the log of Philly). O(1). No concurrent change of the trace. */
+GANG_API int64_t gang_trace_skipped_line(const gang_trace *trace);
+
 /** One job by position, into `job`, with `job->size` set. Its texts and lists of models belong
  *  to the trace and live as long; its groups are overwritten by the next call, and invalid after
  *  the next gang_trace_add(). @return GANG_OK; GANG_EINVAL; GANG_ENOENT (past the end). Owner.

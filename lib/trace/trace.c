@@ -72,6 +72,11 @@ size_t gang_trace_skipped(const gang_trace *trace)
     return trace ? trace->skipped : 0;
 }
 
+int64_t gang_trace_skipped_line(const gang_trace *trace)
+{
+    return trace ? trace->skipped_line : 0;
+}
+
 /* ---- one job ---- */
 
 static struct gang_group_spec group_out(const gang_trace *t, const struct gang__trace_group *g)

@@ -208,6 +208,7 @@ static gang_result pai_put(struct gang__trace_reader *r, const struct pai *pai, 
         last = row->end_ns > last ? row->end_ns : last;
         d.end = row->end == GANG_END_FAILED ? GANG_END_FAILED : d.end;
     }
+    r->line = rows[order[0]].line;
     if (passed)
         return gang__trace_accept(r, GANG__TRACE_PASS, count - passed);
     d.name = gang__span_of(gang__trace_text(pai->jobs, rows[order[0]].job));

@@ -156,6 +156,7 @@ static gang_result close_job(struct gang__trace_table *t, struct job *job)
     if (!job->is_open || gang__trace_full(t->reader))
         return GANG_OK;
     job->is_open = false;
+    t->reader->line = job->line;
     if (job->is_bad)
         return gang__trace_accept(t->reader, GANG__TRACE_PASS, job->rows);
     job->draft.groups = job->groups;
@@ -215,6 +216,7 @@ static gang_result csv_row(struct gang__trace_table *t)
         job->is_open && name.n && gang__table_has(t, GROUP) && gang__span_is(name, job->name);
     if (!is_further) {
         GANG__TRACE_TRY(close_job(t, job));
+        t->reader->line = t->line;
         if (gang__trace_full(t->reader))
             return GANG_OK;
     }

@@ -161,6 +161,7 @@ struct gang_trace {
     void *scratch; /* struct gang_group_spec[], of the job that was asked for last */
     size_t scratch_cap;
     size_t skipped;
+    int64_t skipped_line; /* of the first of these; 0: not known */
     int32_t format;
     int32_t reserved0;
 };
@@ -224,6 +225,7 @@ struct gang__trace_reader {
     size_t length;
     struct gang_trace_opts opts; /* defaults filled in */
     struct gang_error *error;    /* never NULL */
+    int64_t line;                /* of the row that is read; 0: not known */
 };
 
 /* Have as many jobs been read as were asked for? */

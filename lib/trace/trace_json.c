@@ -23,6 +23,7 @@ gang_result gang__trace_piece_read(struct gang__trace_reader *r,
     if (result < 0)
         r->error->line = piece->line;
     json_decref(root);
+    r->line = piece->line;
     return gang__trace_accept(r, result, 1);
 }
 

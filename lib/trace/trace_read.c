@@ -121,6 +121,8 @@ gang_result gang__trace_accept(struct gang__trace_reader *r, gang_result result,
         return GANG_OK;
     if (result != GANG__TRACE_PASS && !(r->opts.lenient && can_pass))
         return result;
+    if (r->trace->skipped == 0 || (r->line && r->line < r->trace->skipped_line))
+        r->trace->skipped_line = r->line;
     r->trace->skipped += rows;
     return GANG_OK;
 }

@@ -216,6 +216,7 @@ gang_result gang__trace_read_swf(struct gang__trace_reader *r)
         if (at == l.end || *at == ';')
             continue;
         GANG__TRACE_TRY(split(&l));
+        r->line = l.number;
         GANG__TRACE_TRY(gang__trace_accept(r, read_line(&l), 1));
     }
     return GANG_OK;

@@ -216,6 +216,7 @@ static gang_result read_rows(struct gang__trace_table *t)
             place(t, t->begin);
             return GANG_EPARSE;
         }
+        t->reader->line = t->line;
         GANG__TRACE_TRY(gang__trace_accept(t->reader, t->format->row(t), 1));
     }
     return t->format->finish ? t->format->finish(t) : GANG_OK;

@@ -416,6 +416,7 @@ START_TEST(lenient_passes_over_rows_that_cannot_be_used)
     EXPECT_RESULT(gang_trace_read(table, strlen(table), &opts, &trace, &error), GANG_OK, &error);
     ck_assert_uint_eq(gang_trace_count(trace), 1); /* of a job with a wrong row nothing is taken */
     ck_assert_uint_eq(gang_trace_skipped(trace), 4);
+    ck_assert_int_eq(gang_trace_skipped_line(trace), 2);
     ck_assert_int_eq(error.line, 77); /* all went well: it is left alone */
     gang_trace_free(trace);
 
@@ -425,8 +426,9 @@ START_TEST(lenient_passes_over_rows_that_cannot_be_used)
     ck_assert_uint_eq(gang_trace_skipped(trace), 2);
     gang_trace_free(trace);
 
-    trace = read_with("job_id,submit,run,procs\n1,0,1,0\n2,0,x,1\n3,0,1,1\n", &opts);
+    trace = read_with("job_id,submit,run,procs\n3,0,1,1\n1,0,1,0\n2,0,x,1\n", &opts);
     ck_assert_uint_eq(gang_trace_count(trace), 1);
+    ck_assert_int_eq(gang_trace_skipped_line(trace), 3);
     gang_trace_free(trace);
 
     static const char broken[] = "job_id,submit,run,procs\n1,0,1\n";
