@@ -66,7 +66,7 @@ _WHERE = {
     "OutOfRange": "errors",
     "ParseError": "errors",
     "QueueClosed": "errors",
-    "Stale": "errors",
+    "StaleHandle": "errors",
 }
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from .errors import OutOfRange as OutOfRange
     from .errors import ParseError as ParseError
     from .errors import QueueClosed as QueueClosed
-    from .errors import Stale as Stale
+    from .errors import StaleHandle as StaleHandle
     from .sim.forecast import Expected as Expected
     from .sim.forecast import Forecast as Forecast
     from .published import presets as presets
@@ -129,7 +129,7 @@ _MOVED = {
     "gangsched.streamed": "gangsched.sim.streamed",
 }
 
-__getattr__, __dir__ = names(__name__, _WHERE, {"Session": "Simulation"})
+__getattr__, __dir__ = names(__name__, _WHERE, {"Session": "Simulation", "Stale": "StaleHandle"})
 
 if not any(isinstance(finder, OldModules) for finder in sys.meta_path):
     sys.meta_path.append(OldModules(_MOVED))

@@ -80,13 +80,13 @@ class AlreadyExists(GangError, ValueError):
     default_code = -4
 
 
-class Stale(GangError, LookupError):
+class StaleHandle(GangError, LookupError):
     """GANG_ESTALE: a node, job or allocation that has been removed."""
 
     default_code = -5
 
 
-class Closed(Stale, ValueError):
+class Closed(StaleHandle, ValueError):
     """The object was closed, or in use by another thread at fork(): :mod:`gangsched.handle`."""
 
 
@@ -171,7 +171,7 @@ _CLASSES: Dict[int, Type[GangError]] = {
     lib.GANG_ENOMEM: OutOfMemory,
     lib.GANG_ENOENT: NotFound,
     lib.GANG_EEXIST: AlreadyExists,
-    lib.GANG_ESTALE: Stale,
+    lib.GANG_ESTALE: StaleHandle,
     lib.GANG_EBUSY: Busy,
     lib.GANG_ERANGE: OutOfRange,
     lib.GANG_ENOFIT: DoesNotFit,
@@ -285,6 +285,6 @@ __all__ = [
     "OutOfRange",
     "ParseError",
     "QueueClosed",
-    "Stale",
+    "StaleHandle",
 ]
 

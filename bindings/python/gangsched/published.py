@@ -145,7 +145,7 @@ presets = Presets({one.name: one for one in (
         "The shortest remaining time first, preemptive, by true run times. A preemption costs 7, "
         "30 or 60 s; no work is lost. The end of a job is seen a second later.",
         _HELIOS,
-        {**_VIRTUAL_CLUSTER, "policy": "srtf", "linger_s": 1, "restart": helios_restart_s},
+        {**_VIRTUAL_CLUSTER, "policy": "srtf", "teardown_s": 1, "restart": helios_restart_s},
     ),
     _made(
         "tiresias",
@@ -153,7 +153,7 @@ presets = Presets({one.name: one for one in (
         "60 s; no work is lost. The end of a job is seen a second later.",
         _LUCID,
         {
-            **_VIRTUAL_CLUSTER, "policy": "las", "pass_s": 60, "linger_s": 1,
+            **_VIRTUAL_CLUSTER, "policy": "las", "pass_s": 60, "teardown_s": 1,
             "restart": lucid_restart_s,
         },
     ),

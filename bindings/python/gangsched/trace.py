@@ -4,6 +4,8 @@
 import json
 import numbers
 import os
+import re
+import warnings
 from typing import (
     TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union,
 )
@@ -98,6 +100,8 @@ class Trace(Handle):
         else:
             super().__init__(_empty())
 
+    _header: Dict[str, str] = {}
+
     # ---- making one ----------------------------------------------------------------------
 
     @classmethod
@@ -112,10 +116,11 @@ class Trace(Handle):
         path: Path,
         format: Optional[str] = None,
         *,
-        lenient: bool = False,
+        on_error: str = "raise",
         max_jobs: int = 0,
         gpus_per_task: int = 0,
         batsim_flops: int = 0,
+        lenient: Optional[bool] = None,
         most: int = 0,
     ) -> "Trace":
         """Read a file, compressed (gzip, bzip2, xz) or not.
@@ -125,16 +130,20 @@ class Trace(Handle):
         format
             ``csv``, ``jsonl``, ``swf``, ``procs``, ``philly``, ``philly-log``, ``helios``, ``pai``,
             ``openb``, ``batsim``, ``tiresias``; None: the first lines decide.
-        lenient
-            Skip unusable rows and count them (:attr:`skipped`), instead of raising an error.
+        on_error
+            ``raise``: an unusable row is an error; ``skip``: such rows are left out, and counted
+            (:attr:`skipped`).
         max_jobs
             Above 0: read only the first so many jobs.
         gpus_per_task
             GPUs of a task, for formats that only have the GPUs of a job; 0: 8.
         batsim_flops
             Operations a second of one resource; 0: 10^9.
-        most
-            Deprecated: ``max_jobs``.
+        lenient, most
+            Deprecated: ``on_error="skip"``, ``max_jobs``.
+
+        Rows of jobs that never ran (a run time of -1, say) are left out, with a warning that says
+        how many, and the line of the first one (:attr:`skipped_line`).
 
         Raises
         ------
@@ -146,13 +155,32 @@ class Trace(Handle):
             The file cannot be read.
         """
         content = read_bytes(path)
-        options = {
-            "lenient": lenient, "max_jobs": max_jobs, "gpus_per_task": gpus_per_task,
+        options: Dict[str, Any] = {
+            "on_error": on_error, "max_jobs": max_jobs, "gpus_per_task": gpus_per_task,
             "batsim_flops": batsim_flops,
         }
         if most:
             options["most"] = most
-        return cls._of(_read(content, _format(format), _current(options)))
+        if lenient is not None:
+            options["lenient"] = lenient
+        return cls._read_of(content, format, _current(options), os.fspath(path))
+
+    @classmethod
+    def _read_of(
+        cls, content: bytes, format: Optional[str], options: Mapping[str, Any], place: str
+    ) -> "Trace":
+        made = cls._of(_read(content, _format(format), options))
+        if made.skipped and options.get("on_error", "raise") == "raise":
+            line = made.skipped_line
+            warnings.warn(
+                "%s: %d rows of jobs that did not run are left out%s"
+                % (place, made.skipped, ", the first in line %d" % line if line else ""),
+                UserWarning,
+                stacklevel=3,
+            )
+        if made.format == "swf":
+            made._header = _swf_header(content)
+        return made
 
     @classmethod
     def from_text(
@@ -161,12 +189,12 @@ class Trace(Handle):
         """As :meth:`read`, from text instead of a file."""
         if isinstance(content, str):
             content = content.encode("utf-8")
-        known = ("lenient", "max_jobs", "gpus_per_task", "batsim_flops")
+        known = ("on_error", "max_jobs", "gpus_per_task", "batsim_flops")
         options = _current(options)
         for name in options:
             if name not in known:
                 raise InvalidArgument("there is no option '%s'" % name)
-        return cls._of(_read(content, _format(format), options))
+        return cls._read_of(content, format, options, "text")
 
     @classmethod
     def from_dataframe(cls, table: "pandas.DataFrame") -> "Trace":
@@ -295,6 +323,11 @@ class Trace(Handle):
         return Trace._of(made)
 
     def changed(self, **columns: Any) -> "Trace":
+        """Deprecated: :meth:`with_columns`."""
+        deprecated("Trace.changed", "with_columns")
+        return self.with_columns(**columns)
+
+    def with_columns(self, **columns: Any) -> "Trace":
         """A trace with other numbers in some columns.
 
         ``submit_s``, ``run_s``, ``limit_s`` (seconds) and ``priority`` can change. Each is an array
@@ -302,7 +335,7 @@ class Trace(Handle):
 
         ::
 
-            trace.changed(submit_s=trace.column("submit_s") / 1.2)     # 20 % more load
+            trace.with_columns(submit_s=trace.column("submit_s") / 1.2)     # 20 % more load
         """
         members = {
             "submit_s": "submit_ns", "run_s": "run_ns", "limit_s": "limit_ns",
@@ -349,7 +382,9 @@ class Trace(Handle):
         return Trace._of(made)
 
     def __reduce__(self) -> Any:
-        return Trace.from_text, (self.to_text("jsonl"), "jsonl") if len(self) else ("", "jsonl")
+        text_of = (self.to_text("jsonl"), "jsonl") if len(self) else ("", "jsonl")
+        return (Trace.from_text, text_of, {"_header": self._header}) if self._header else (
+            Trace.from_text, text_of)
 
     # ---- looking at it -------------------------------------------------------------------
 
@@ -406,6 +441,20 @@ class Trace(Handle):
         """The number of rows that :meth:`read` skipped."""
         with self._held() as trace:
             return int(lib.gang_trace_skipped(trace))
+
+    @property
+    def skipped_line(self) -> int:
+        """The line of the first row that :meth:`read` skipped; 0: none, or not known."""
+        with self._held() as trace:
+            return int(lib.gang_trace_skipped_line(trace))
+
+    @property
+    def header(self) -> Dict[str, str]:
+        """The header fields of a log in the Standard Workload Format: ``MaxNodes``, ``Computer``,
+        ``UnixStartTime`` ...; a field that is there several times (``Queue``, ``Note``) has its
+        values on lines of their own. Empty for other formats. Pickling keeps it.
+        """
+        return dict(self._header)
 
     def column(self, name: str) -> Any:
         """One numeric column of all jobs, as a numpy array of float.
@@ -537,7 +586,27 @@ def _current(options: Mapping[str, Any]) -> Dict[str, Any]:
     if "most" in made:
         deprecated("the option most", "max_jobs", stacklevel=4)
         made["max_jobs"] = made.pop("most")
+    if "lenient" in made:
+        deprecated("the option lenient", 'on_error="skip"', stacklevel=4)
+        made["on_error"] = "skip" if made.pop("lenient") else "raise"
     return made
+
+
+#: ``; MaxNodes: 100`` before the jobs
+_HEADER = re.compile(rb"^;\s*([A-Za-z]\w*)\s*:[ \t]*(.*?)\s*$")
+
+
+def _swf_header(content: bytes) -> Dict[str, str]:
+    """The fields of the comments before the first job; a field that is there again goes on."""
+    found: Dict[str, str] = {}
+    for line in content.split(b"\n"):
+        if line.strip() and not line.lstrip().startswith(b";"):
+            break
+        match = _HEADER.match(line.strip())
+        if match:
+            name, value = (part.decode("utf-8", "replace") for part in match.groups())
+            found[name] = "%s\n%s" % (found[name], value) if name in found else value
+    return found
 
 
 def _with_line(error: GangError, what: str) -> GangError:
@@ -556,7 +625,12 @@ def _read(content: bytes, format: int, options: Mapping[str, Any], what: str = "
     opts = new("gang_trace_opts")
     opts.format = format
     for name, value in options.items():
-        setattr(opts, name, int(bool(value)) if name == "lenient" else whole(value, name))
+        if name == "on_error":
+            if value not in ("raise", "skip"):
+                raise InvalidArgument("on_error is raise or skip, not %r" % (value,), path=name)
+            opts.lenient = int(value == "skip")
+        else:
+            setattr(opts, name, whole(value, name))
     if not content and format == lib.GANG_TRACE_JSONL:
         return _empty()
     out, error = ffi.new("gang_trace **"), new_error()

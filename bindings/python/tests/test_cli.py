@@ -254,7 +254,7 @@ WRONG = {
     "simulate jobs.csv --nodes 2 --policy best": (2, "--policy best: policies are"),
     "simulate jobs.csv --nodes 2 --set speed": (2, "--set speed: expected NAME=VALUE"),
     "simulate jobs.csv --nodes 2 --set colour=red": (2, "there is no option 'colour'"),
-    "simulate jobs.csv --nodes 2 --set know=all": (1, "know"),
+    "simulate jobs.csv --nodes 2 --set runtime_estimates=all": (1, "runtime_estimates"),
     "simulate jobs.csv --nodes 2 --set node_mtbf_s=-1": (1, "node_mtbf"),
     "simulate jobs.csv --nodes 2 --out jobs.csv": (1, "jobs.csv: File exists"),
     "simulate jobs.csv --nodes 2 --report no/such.html": (1, "no: No such file or directory"),

@@ -177,7 +177,7 @@ def test_nodes_are_added_changed_and_removed(cluster):
     assert cluster.to_dict()["nodes"][-1]["labels"] == {"a": "b"}
     cluster.remove("x")
     assert "x" not in cluster
-    with pytest.raises(gs.Stale):
+    with pytest.raises(gs.StaleHandle):
         cluster.node(number)
 
 
@@ -229,7 +229,7 @@ def test_a_gang_is_allocated_whole_and_released(cluster):
         assert [a.id for a in cluster.allocations] == [job.id]
         assert "16 tasks" in repr(job)
     assert not job.alive and "released" in repr(job) and cluster.totals()["gpu_free"] == 64.0
-    with pytest.raises(gs.Stale):
+    with pytest.raises(gs.StaleHandle):
         job.release()
     cluster.check()
 
@@ -530,7 +530,7 @@ def test_nodes_by_number():
         assert number in made and "n1" in made and numpy.int64(number) in made
         for wrong in (-1, 2**64, 2**40, 12345, numpy.int64(-5)):
             assert wrong not in made
-            with pytest.raises((gs.Stale, gs.NotFound)):
+            with pytest.raises((gs.StaleHandle, gs.NotFound)):
                 made.node(wrong)
         assert True not in made and None not in made and 1.0 not in made and "" not in made
 

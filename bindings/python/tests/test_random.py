@@ -214,7 +214,7 @@ OPTIONS = st.fixed_dictionaries(
     {},
     optional={
         "policy": st.sampled_from(["fifo", "sjf", "srtf", "las", "las-started", "queues"]),
-        "know": st.sampled_from(["limit", "run", "predicted"]),
+        "runtime_estimates": st.sampled_from(["limit", "run", "predicted"]),
         "tick_s": st.sampled_from([0, 7]),
         "pass_s": st.sampled_from([0, 11]),
         "restart_s": st.sampled_from([0, 3]),

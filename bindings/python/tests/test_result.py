@@ -437,7 +437,7 @@ def test_a_streaming_simulation_forgets_ended_jobs(tmp_path):
         ended = simulation.info.ended
         assert 0 < ended < 300
         assert len((tmp_path / "jobs.csv").read_text().splitlines()) <= 1 + ended
-        with pytest.raises(gs.Stale):
+        with pytest.raises(gs.StaleHandle):
             simulation.job(0)
         assert simulation.job(299)["state"] == "pending"
         assert simulation.summary()["jobs"] == ended
@@ -479,7 +479,7 @@ def test_a_result_notices_that_its_files_were_replaced(tmp_path):
         late = gs.simulate(cluster, crowd(), policy="sjf", stream=tmp_path)
         assert len(late.jobs) == 300 and len(late.allocations) and len(late.timeline)
         for table in ("jobs", "allocations", "timeline"):
-            with pytest.raises(gs.Stale, match="is not the file that this result wrote"):
+            with pytest.raises(gs.StaleHandle, match="is not the file that this result wrote"):
                 getattr(early, table)
         assert early.summary()["jobs"] == 300
         again = pickle.loads(pickle.dumps(late))

@@ -377,7 +377,7 @@ def test_an_explanation_says_why_no_job_is_preempted(cluster):
     "options, path",
     [
         ({"colour": 1}, "colour"),
-        ({"know": "all"}, "know"),
+        ({"runtime_estimates": "all"}, "runtime_estimates"),
         ({"tick_s": "x"}, "tick_s"),
         ({"tick_s": -1}, "tick_s"),
         ({"tick_s": float("inf")}, "tick_s"),
@@ -437,6 +437,7 @@ def test_every_option_of_the_library_is_an_option_in_python(cluster):
         "elastic", "preemptible",
     }
     said |= {*options._TIMES.values(), *options._WORDS, *options._FLAGS, *options._NUMBERS}
+    said |= {*options._MEMBERS.values(), "no_limits"}
     assert {
         name for name in members("gang_sim_opts") - said if not name.startswith("reserved")
     } == set()
@@ -1010,7 +1011,7 @@ def test_a_refused_job_has_an_explanation_after_streaming(cluster, tmp_path, mon
         assert str(simulation.explain(3)) == "it is running"
         # nothing is known of other jobs that have ended
         for call in (simulation.explain, simulation.job):
-            with pytest.raises(gs.Stale):
+            with pytest.raises(gs.StaleHandle):
                 call(1)
         # Without kept events, one replay for each time of an explanation.
         assert len(again) == (0 if how else 2)
@@ -1022,7 +1023,7 @@ def test_a_refused_job_has_an_explanation_after_streaming(cluster, tmp_path, mon
     ) as simulation:
         simulation.run()
         del again[:]
-        with pytest.raises(gs.Stale):
+        with pytest.raises(gs.StaleHandle):
             simulation.explain(0)
         assert not again
 

@@ -6,6 +6,7 @@ import gzip
 import lzma
 import math
 import pickle
+import warnings
 
 import pytest
 
@@ -117,7 +118,7 @@ def test_parts_and_changes_make_other_traces(trace):
     assert [job["job"] for job in trace[1:]] == ["b", "c"] and [
         job["job"] for job in trace.select([2, 0])
     ] == ["c", "a"]
-    later = trace.changed(submit_s=trace.column("submit_s") + 100, limit_s=50)
+    later = trace.with_columns(submit_s=trace.column("submit_s") + 100, limit_s=50)
     assert (
         later.column("submit_s").tolist() == [100, 101.5, 103]
         and later.column("limit_s").tolist() == [50] * 3
@@ -130,9 +131,9 @@ def test_parts_and_changes_make_other_traces(trace):
         {"run_s": [1, 2, math.nan]},
     ):
         with pytest.raises(gs.InvalidArgument):
-            trace.changed(**wrong)
+            trace.with_columns(**wrong)
     with pytest.raises(gs.GangError):
-        trace.changed(run_s=-1)
+        trace.with_columns(run_s=-1)
     with pytest.raises(IndexError):
         trace[3]
     with pytest.raises(IndexError):
@@ -274,9 +275,9 @@ def test_a_wrong_option_of_reading_is_named(name, value, error):
 def test_numbers_of_numpy_change_a_trace_and_wrong_ones_are_named(trace):
     import numpy
 
-    assert trace.changed(run_s=numpy.int64(7)).column("run_s").tolist() == [7, 7, 7]
+    assert trace.with_columns(run_s=numpy.int64(7)).column("run_s").tolist() == [7, 7, 7]
     assert (
-        trace.changed(run_s=numpy.float32(2.5), priority=numpy.arange(3)).column("run_s").tolist()
+        trace.with_columns(run_s=numpy.float32(2.5), priority=numpy.arange(3)).column("run_s").tolist()
         == [2.5] * 3
     )
     for columns, error, path in (
@@ -287,7 +288,7 @@ def test_numbers_of_numpy_change_a_trace_and_wrong_ones_are_named(trace):
         ({"run_s": "123"}, gs.InvalidArgument, "run_s"),
     ):
         with pytest.raises(error) as caught:
-            trace.changed(**columns)
+            trace.with_columns(**columns)
         assert caught.value.path == path and path in str(caught.value)
 
 
@@ -409,3 +410,69 @@ def test_a_trace_names_partitions_and_a_simulation_keeps_to_them():
         starts = {name: simulation.job(name)["start_s"] for name in "abcd"}
         assert starts == {"a": 0, "b": 10, "c": 0, "d": None}
         assert simulation.job("d")["end"] == "refused"
+
+
+LOG = (
+    "; Version: 2.2\n; Computer: a cluster\n;   Note: one\n; Note: two\n; MaxNodes: 8\n"
+    "1 0 5 100 4 -1 -1 4 200 -1 1 1 1 -1 1 1 -1 -1\n"
+    "2 5 -1 -1 4 -1 -1 4 200 -1 5 1 1 -1 1 1 -1 -1\n"
+    "3 9 5 100 0 -1 -1 0 200 -1 1 1 1 -1 1 1 -1 -1\n; MaxNodes: 9\n"
+)
+
+
+def test_runs_of_no_length_are_told_with_their_line(tmp_path):
+    path = tmp_path / "log.swf"
+    path.write_text(LOG)
+    with pytest.warns(UserWarning, match=r"log\.swf: 2 rows .* the first in line 7$"):
+        trace = gs.Trace.read(path)
+    assert (len(trace), trace.skipped, trace.skipped_line) == (1, 2, 7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert gs.Trace.read(path, on_error="skip").skipped_line == 7
+        assert gs.Trace.from_text(LOG.split("2 5")[0]).skipped_line == 0
+    table = gs.Trace.from_text("job,submit_s,run_s\na,0,1\nb,0,x\n", "csv", on_error="skip")
+    assert (table.skipped, table.skipped_line) == (1, 3)
+
+
+def test_the_header_of_a_log():
+    with pytest.warns(UserWarning, match="^text: 2 rows"):
+        trace = gs.Trace.from_text(LOG)
+    assert trace.header == {
+        "Version": "2.2", "Computer": "a cluster", "Note": "one\ntwo", "MaxNodes": "8"}
+    assert pickle.loads(pickle.dumps(trace)).header == trace.header
+    assert gs.Trace([{"submit_s": 0, "run_s": 1}]).header == {}
+
+
+def test_old_names_of_traces_and_options_work_with_a_warning():
+    text = "job,submit_s,run_s\na,0,1\nb,0,x\n"
+    with pytest.warns(DeprecationWarning, match='lenient is now on_error="skip"'):
+        trace = gs.Trace.from_text(text, "csv", lenient=True)
+    with pytest.warns(DeprecationWarning, match="Trace.changed is now with_columns"):
+        longer = trace.changed(run_s=100, limit_s=10)
+    with pytest.raises(gs.InvalidArgument, match="on_error is raise or skip"):
+        gs.Trace.from_text(text, "csv", on_error="ignore")
+    with pytest.warns(DeprecationWarning, match="Stale is now StaleHandle"):
+        assert gs.Stale is gs.StaleHandle
+    with gs.Cluster.uniform(1, gpus=1) as cluster:
+        ends = {}
+        for new, old in (
+            ({"enforce_time_limits": False}, {"no_limits": True}),
+            ({"teardown_s": 5}, {"linger_s": 5}),
+            ({"runtime_estimates": "run"}, {"know": "run"}),
+            ({"enforce_time_limits": True}, {}),
+        ):
+            with gs.Simulation(cluster, longer, **new) as simulation:
+                simulation.run()
+                ends[next(iter(new))] = simulation.job("a")["end_s"]
+            if old:
+                with pytest.warns(DeprecationWarning, match=next(iter(new))):
+                    again = gs.Simulation(cluster, longer, **old)
+                with again:
+                    again.run()
+                    assert again.job("a")["end_s"] == ends[next(iter(new))]
+        assert ends["enforce_time_limits"] == 10
+    with gs.Cluster.uniform(1, gpus=1) as cluster, gs.Simulation(
+        cluster, longer, enforce_time_limits=False
+    ) as simulation:
+        simulation.run()
+        assert simulation.job("a")["end_s"] == 100

@@ -6,7 +6,7 @@ The first paragraph of each text stands before the arguments, the rest after the
 
 #: Options of ``--set``: name and description. Times are seconds.
 OPTIONS = {
-    "know": "what the scheduler knows of run times: limit (the job's time limit), run (the truth), predicted",
+    "runtime_estimates": "what the scheduler knows of run times: limit (the job's time limit), run (the truth), predicted",
     "place": "cluster: its policy; consolidated: gangs of one group on the fullest node, others on the emptiest",
     "same_instant": "jobs of the same instant: together, one-by-one",
     "start_s": "time at which the simulation begins",
@@ -24,8 +24,8 @@ OPTIONS = {
     "loss": "effect of a lost task: restart (default), count, fail, refill, shrink",
     "max_restarts": "highest number of restarts of a job",
     "recorded_ends": "true: a job that failed in the trace fails at the end of its run time",
-    "no_limits": "true: time limits stop no job; plans still use them",
-    "linger_s": "time a job holds its allocation after its work",
+    "enforce_time_limits": "false: time limits stop no job; plans still use them",
+    "teardown_s": "time a job holds its allocation after its work",
     "sample_s": "shortest time between two rows of the timeline; 0: each change",
     "no_preemption": "true: no job is preempted",
     "observe_only": "true: preemptions are planned and reported, but not done",

@@ -142,7 +142,8 @@ def read(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Ru
     cluster = _cluster(arguments, case)
     queues = _queues(arguments, case)
     how = {
-        "format": arguments.format, "lenient": arguments.lenient, "max_jobs": arguments.most,
+        "format": arguments.format, "on_error": "skip" if arguments.lenient else "raise",
+        "max_jobs": arguments.most,
         "gpus_per_task": arguments.gpus_per_task,
     }
     trace, source = _trace(arguments.trace, how)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, 
 from .._lazy import deprecated
 from .._native import WRITE, Writer, ffi, lib, new
 from ..enums import HostsFormat
-from ..errors import GangError, Stale, check, new_error
+from ..errors import GangError, StaleHandle, check, new_error
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -68,7 +68,7 @@ class Allocation:
     def __repr__(self) -> str:
         try:
             info = self.info()
-        except (Stale, GangError):
+        except (StaleHandle, GangError):
             return "<Allocation %#x, released>" % self.id
         return "<Allocation %#x: %d tasks, %g GPUs>" % (self.id, info["tasks"], info["gpus"])
 
@@ -90,7 +90,7 @@ class Allocation:
         try:
             self.info()
             return True
-        except Stale:
+        except StaleHandle:
             return False
 
     def info(self) -> Dict[str, Any]:
@@ -100,7 +100,7 @@ class Allocation:
 
         Raises
         ------
-        Stale
+        StaleHandle
             The allocation was released.
         """
         out = new("gang_alloc_info")
@@ -243,7 +243,7 @@ class Allocation:
 
         Raises
         ------
-        Stale
+        StaleHandle
             The allocation was released before.
         """
         with self.cluster._working() as worker:

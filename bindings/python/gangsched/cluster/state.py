@@ -109,7 +109,7 @@ class ClusterState(Handle):
 
         Raises
         ------
-        NotFound, Stale
+        NotFound, StaleHandle
             There is no such node, or it was removed.
         """
         number = self.node_id(node)

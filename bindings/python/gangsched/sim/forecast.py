@@ -130,7 +130,7 @@ class Forecast(Reserving):
             gang = ahead.submit(count=16, gpu=8, time_limit_s=3600, queue="research")
             print(ahead.run()[-1].start_s, ahead.start_of(gang))
 
-    A job runs for its expected run time: ``run_time``, or what the scheduler knows (``know`` of the
+    A job runs for its expected run time: ``run_time``, or what the scheduler knows (``runtime_estimates`` of the
     simulation), at most its time limit. A job without any of these never ends. All jobs succeed,
     nodes do not fail, and no jobs are submitted: jobs of the trace that have not come are not part
     of the forecast. The simulation may continue or end; neither sees the changes of the other. The

@@ -26,12 +26,14 @@ _TIMES = {
     "node_repair_s": "node_repair_ns",
     "task_mtbf_s": "task_mtbf_ns",
     "sample_s": "sample_ns",
-    "linger_s": "linger_ns",
+    "teardown_s": "linger_ns",
 }
 _WORDS: Mapping[str, Type[Word]] = {
-    "know": Know, "same_instant": SameInstant, "loss": LossPolicy, "place": Place,
+    "runtime_estimates": Know, "same_instant": SameInstant, "loss": LossPolicy, "place": Place,
 }
-_FLAGS = ("recorded_ends", "no_limits")
+#: Options whose member of the struct has another name.
+_MEMBERS = {"runtime_estimates": "know"}
+_FLAGS = ("recorded_ends",)
 _NUMBERS = ("max_restarts",)
 
 #: Options of the scheduler: members of gang_sched_opts.
@@ -50,6 +52,7 @@ NAMES = frozenset(
         *_WORDS,
         *_FLAGS,
         *_NUMBERS,
+        "enforce_time_limits",
         "elastic",
         "preemptible",
         "refused_s",
@@ -66,7 +69,12 @@ _OLD_NAMES = {
     "max_" "evictions": "max_preempted_tasks",
     "usage_weight_" "milli": "usage_weight",
     "saturation_" "milli": "saturation",
+    "know": "runtime_estimates",
+    "linger_s": "teardown_s",
+    "no_limits": "enforce_time_limits",
 }
+#: Old options that say the opposite of their new ones.
+_INVERTED = frozenset(["no_limits"])
 
 
 class General(NamedTuple):
@@ -126,6 +134,8 @@ def fill(
 
 def _renamed(name: str, value: Any) -> Tuple[str, Any]:
     """An option by its name now; thousandths of version 0.1 as a ratio."""
+    if name in _INVERTED and value is not None:
+        value = not value
     if name in _OLD_NAMES and name.endswith("_" "milli") and value is not None:
         value = whole(value, name) / 1000
     return _OLD_NAMES.get(name, name), value
@@ -140,11 +150,13 @@ def _set(opts: Any, sched: Any, name: str, value: Any) -> None:
         number = LossPolicy.number_of(value, name)
         opts.loss = lib.GANG_SIM_LOSS_COUNT if number == lib.GANG_LOSS_COUNT else number
     elif name in _WORDS:
-        setattr(opts, name, _WORDS[name].number_of(value, name))
+        setattr(opts, _MEMBERS.get(name, name), _WORDS[name].number_of(value, name))
     elif name in _FLAGS:
         setattr(opts, name, 1 if value else 0)
     elif name in _NUMBERS:
         setattr(opts, name, whole(value, name))
+    elif name == "enforce_time_limits":
+        opts.no_limits = 0 if value else 1
     elif name == "elastic":
         opts.elastic = _elastic(value)
     elif name == "preemptible":

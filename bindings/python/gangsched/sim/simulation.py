@@ -85,21 +85,22 @@ class Simulation(RunningSimulation):
         A directory. The simulation writes ended jobs to ``jobs.csv``, ``allocations.csv`` and
         ``timeline.csv`` there, which it replaces, and forgets them. Memory then grows by some 170
         bytes a job, which keep all statistics exact. A job that has ended can then not be read any
-        more (:class:`Stale`), but :meth:`explain` still says why a job was refused. :meth:`result`
+        more (:class:`StaleHandle`), but :meth:`explain` still says why a job was refused. :meth:`result`
         ends the files, and reads them when its tables are used. While the simulation is open the
         directory is its own (:class:`Busy`); after fork() it belongs to the parent.
     mix
         Expected tasks, for clusters with the policy ``fgd`` or ``headroom``, see
         :meth:`Cluster.set_mix`; None: the mix of the cluster.
     options
-        ``know`` (of run times: ``limit``, ``run``, ``predicted``); ``same_instant``: ``together``,
+        ``runtime_estimates`` of the scheduler: ``limit``, ``run``, ``predicted``;
+        ``same_instant``: ``together``,
         ``one-by-one``; ``place``: ``cluster`` (its policy), ``consolidated``; ``start_s``,
         ``tick_s``, ``pass_s``, ``las_split_gpu_s``, ``restart_s``, ``stop_s``, ``checkpoint_s`` (0:
         always; infinite: never), ``elastic`` (exponent, 1), ``node_mtbf_s``, ``node_repair_s``,
         ``task_mtbf_s``, ``loss`` (of jobs of traces that lose tasks: ``restart``, the default,
         ``fail``, ``refill``, ``shrink``, or ``count``: they go on with the others, slower),
-        ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``, ``no_limits``,
-        ``linger_s``; of the scheduler ``no_preemption``, ``observe_only``, ``scale_guarantees``,
+        ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``,
+        ``enforce_time_limits`` (true), ``teardown_s``; of the scheduler ``no_preemption``, ``observe_only``, ``scale_guarantees``,
         ``refused_s``, ``preempt_cooldown_s`` (600; 0: none), ``max_preempted_tasks``,
         ``max_moves``, ``saturation``, ``usage_weight``. The structs gang_sim_opts and
         gang_sched_opts define them. Names that end in ``_s`` are seconds. With ``no_preemption`` no

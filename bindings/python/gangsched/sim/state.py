@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from .._native import WRITE, Writer, ffi, lib, new, text, texts, utf8
 from ..cluster.allocation import Explanation
 from ..enums import JobEnd, JobState, StopReason
-from ..errors import InvalidArgument, NotFound, Stale, check
+from ..errors import InvalidArgument, NotFound, StaleHandle, check
 from ..trace import Trace
 from ..values import not_negative, ns
 from .events import Info
@@ -124,7 +124,7 @@ class SimulationState(Reserving):
         ------
         NotFound
             There is no such job.
-        Stale
+        StaleHandle
             The job ended and was written away (``stream``).
         """
         writer = Writer()
@@ -157,7 +157,7 @@ class SimulationState(Reserving):
         """Whether a job was refused. Of a job that was written away: whether any job was."""
         try:
             raw = self._job(sim, index)
-        except Stale:
+        except StaleHandle:
             return bool(self.summary()["refused"])
         return bool(raw.end == lib.GANG_END_REFUSED and raw.state == lib.GANG_JOB_ENDED)
 

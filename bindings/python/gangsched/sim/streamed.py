@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List
 
 from .._native import lib
 from ..enums import JobEnd, JobState
-from ..errors import Stale
+from ..errors import StaleHandle
 from .result import COLUMNS, Result, row_type
 from .stream import Mark
 
@@ -31,7 +31,7 @@ class StreamedResult(Result):
 
     The contents are the same; rows of :attr:`allocations` that begin in the same instant are in the
     order of the jobs. It can be pickled; the files must exist where it is unpickled. Tables raise
-    :class:`Stale` if another simulation has replaced the files.
+    :class:`StaleHandle` if another simulation has replaced the files.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class StreamedResult(Result):
 
         path = self.directory / name
         if _mark_of(path) != self._marks[name]:
-            raise Stale(
+            raise StaleHandle(
                 "%s is not the file that this result wrote: it was replaced or changed" % path,
                 path=str(path),
             )
