@@ -42,7 +42,8 @@ static gang_result gangsched_py_trace_words(gang_trace *trace, int32_t which, si
         if (result != GANG_OK)
             return result;
         char number[24] = "";
-        const char *text = which == 0 ? job.name : which == 1 ? job.queue
+        const char *text = which == 0   ? job.name
+                           : which == 1 ? job.queue
                            : which == 2 ? job.user
                                         : job.groups[0].partition;
         if (which == 0)
