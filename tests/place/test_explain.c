@@ -28,7 +28,7 @@ static void close_stage(void)
 enum { PARTS = 8, KINDS = 6 };
 struct part {
     struct gang_explanation e;
-    int64_t refused[GANG_CONSTRAINT_EXCLUSIVE + 1];
+    int64_t refused[GANG_CONSTRAINT_SAME_DEVICES + 1];
     struct gang_explanation_kind kind[KINDS];
     char name[64], level[32], domain[200], text[512];
 };
@@ -57,7 +57,7 @@ static int32_t keep(const struct gang_explanation *e, void *user)
     ck_assert_int_eq(e->reserved0, 0);
     int64_t sum = e->nodes_fit;
     if (e->group >= 0)
-        ck_assert_uint_eq(e->refused_count, GANG_CONSTRAINT_EXCLUSIVE + 1);
+        ck_assert_uint_eq(e->refused_count, GANG_CONSTRAINT_SAME_DEVICES + 1);
     for (size_t i = 0; i < e->refused_count; i++)
         sum += p->refused[i] = e->refused[i];
     if (e->group >= 0)
@@ -900,14 +900,14 @@ END_TEST
 
 START_TEST(constraints_have_names)
 {
-    for (int32_t i = GANG_CONSTRAINT_NONE; i <= GANG_CONSTRAINT_EXCLUSIVE; i++) {
+    for (int32_t i = GANG_CONSTRAINT_NONE; i <= GANG_CONSTRAINT_SAME_DEVICES; i++) {
         ck_assert_ptr_nonnull(gang_constraint_name(i));
         for (int32_t k = 0; k < i; k++)
             ck_assert_str_ne(gang_constraint_name(i), gang_constraint_name(k));
     }
     ck_assert_str_eq(gang_constraint_name(GANG_CONSTRAINT_GPU_MODEL), "gpu-model");
     ck_assert_ptr_null(gang_constraint_name(-1));
-    ck_assert_ptr_null(gang_constraint_name(GANG_CONSTRAINT_EXCLUSIVE + 1));
+    ck_assert_ptr_null(gang_constraint_name(GANG_CONSTRAINT_SAME_DEVICES + 1));
 }
 END_TEST
 

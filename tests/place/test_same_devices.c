@@ -41,8 +41,8 @@ static void teardown(void)
 static gang_node_id node[MAX_NODES];
 static int gpus_of[MAX_NODES], rack_of[MAX_NODES], nodes;
 
-/* What is asked for: `count` tasks, of `min` at least, of so many GPUs; a second group of so many
- * tasks of one GPU. */
+/* A request: `count` tasks, at least `min`, with `gpus` GPUs each; and a second group of `second`
+ * tasks with one GPU. */
 struct asked {
     int64_t count, min, gpus, second;
     bool in_rack;

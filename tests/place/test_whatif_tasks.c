@@ -706,6 +706,7 @@ START_TEST(adopting_more_is_all_or_nothing)
     struct gang_request_spec its = request_of(&whole, 1);
     gang_request *request = stage_request(&s, &its);
     over.group = 0;
+    over.any_cores = 1;
     if (gang_alloc_adopt(s.w, request, &over, 1, &other, NULL) != GANG_OK) {
         ck_assert_uint_eq(over.gpus, stage_tasks(&s, id)->task[0].gpus);
         other = GANG_ID_NONE;

@@ -636,9 +636,9 @@ START_TEST(limits_lowered_during_the_grace_bind_the_preemptor)
 }
 END_TEST
 
-/* A stopping job no longer counts in its queue: other jobs of the queue need not wait for its
- * end. */
-START_TEST(a_stopping_job_leaves_its_queue_limit_at_once)
+/* Tasks that stop for a job of another queue count for the limit of their own queue until they have
+ * stopped. */
+START_TEST(stopping_tasks_count_for_the_limit_of_their_queue)
 {
     struct gang_quota eight = {"cpu", 8000, NULL, 0, 0}, two = {"gpu", 2000, NULL, 0, 0};
     struct gang_queue_spec q[2] = {default_queue(), GANG_QUEUE_SPEC_INIT};
@@ -662,6 +662,12 @@ START_TEST(a_stopping_job_leaves_its_queue_limit_at_once)
     host_run(&h, 1);
     ck_assert_int_eq(host_ops(&h, low, "shrink"), 1);
     ck_assert_int_eq(gpus_of(high), 0); /* they have their grace */
+    ck_assert_int_eq(host_job_state(&h, waits), GANG_JOB_PENDING);
+    const int64_t *tasks = host_last(&h, low, "shrink")->tasks, stopped[2] = {tasks[0], tasks[1]};
+    for (int i = 0; i < 2; i++)
+        host_report(&h, low, stopped[i], GANG_TASK_STOPPED);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 2);
     ck_assert_int_eq(host_job_state(&h, waits), GANG_JOB_RUNNING);
 }
 END_TEST
@@ -1164,7 +1170,7 @@ int main(void)
     tcase_add_test(g, tasks_that_end_while_they_are_suspended_do_not_resume);
     tcase_add_test(g, the_new_places_of_a_moved_gang_are_kept);
     tcase_add_test(g, a_gang_whose_move_fails_waits_in_the_order);
-    tcase_add_test(g, a_stopping_job_leaves_its_queue_limit_at_once);
+    tcase_add_test(g, stopping_tasks_count_for_the_limit_of_their_queue);
     tcase_add_test(g, growth_that_waits_for_victims_survives_a_queue_change);
     tcase_add_test(g, a_callback_may_report_submit_and_cancel);
     tcase_add_test(g, a_job_may_be_cancelled_in_its_own_callbacks);

@@ -8,7 +8,7 @@
 #include "place/fit/filter.h"
 #include "place/fit/keys.h"
 
-enum { MAX_TRIED = 1 << 16 }; /* sets whose nodes are counted */
+enum { MAX_TRIED = 1 << 16 }; /* maximum of sets that are examined */
 
 /* The devices of a node that a task of the group could have part in. */
 static uint64_t devices_free(const struct gang__plan *p, const struct gang__group *g,

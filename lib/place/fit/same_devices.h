@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which sets of devices can all tasks of a group have (gang_group_spec.same_devices)?
+/* Sets of devices for all tasks of a group (gang_group_spec.same_devices).
  *
  * A plan binds such a group to one set, in p->bound.devices: its tasks then take just that set, so
  * with whole devices one task fits on a node. What is left to decide is which set. */

@@ -103,7 +103,7 @@ static bool pack(struct gang__plan *p, bool proof)
            (!few || gang__improve(&k) || gang__backtrack(&k, gang__member_all()));
 }
 
-/* What is packed once the sets of devices are chosen. */
+/* The request or member to pack, under each choice of device sets. */
 struct packing {
     struct gang__plan *p;
     bool proof;
