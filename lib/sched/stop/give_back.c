@@ -52,6 +52,13 @@ void gang__stop_free(gang_sched *s, struct gang__stop *stop)
     gang__release(&s->mem, stop);
 }
 
+/* What others use of the released places is held for them first. */
+static void pass_on(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, size_t count)
+{
+    gang__foreign_released(s, alloc, tasks, count);
+    s->stop.hooks->released(s, alloc, tasks, count);
+}
+
 enum { PATIENCE = 1000 }; /* yields to threads that read an allocation */
 
 gang_result gang__give_back_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
@@ -62,10 +69,8 @@ gang_result gang__give_back_tasks(gang_sched *s, gang_alloc_id alloc, const int6
         sched_yield();
         r = gang__alloc_remove_tasks(s->worker, alloc, tasks, count);
     }
-    if (r == GANG_OK) {
-        gang__foreign_released(s, alloc, tasks, count);
-        s->stop.hooks->released(s, alloc, tasks, count);
-    }
+    if (r == GANG_OK)
+        pass_on(s, alloc, tasks, count);
     return r;
 }
 
@@ -76,10 +81,8 @@ gang_result gang__give_back_all(gang_sched *s, gang_alloc_id alloc)
         sched_yield();
         r = gang_alloc_free(s->worker, alloc);
     }
-    if (r == GANG_OK) {
-        gang__foreign_released(s, alloc, NULL, 0);
-        s->stop.hooks->released(s, alloc, NULL, 0);
-    }
+    if (r == GANG_OK)
+        pass_on(s, alloc, NULL, 0);
     return r;
 }
 
@@ -180,7 +183,7 @@ static void release_by_node(gang_sched *s, struct gang__stop *stops)
     for (size_t i = 0; i < count; i++) {
         if (list[i].r != GANG_OK)
             continue;
-        s->stop.hooks->released(s, list[i].id, NULL, 0);
+        pass_on(s, list[i].id, NULL, 0);
         note_released(s, list[i].of);
     }
     gang__release(&s->mem, list);
