@@ -16,10 +16,10 @@ static inline bool same_text(const char *a, const char *b)
 
 static inline bool same_group(const struct gang_group_spec *a, const struct gang_group_spec *b)
 {
-    if (!same_text(a->name, b->name) || !same_text(a->partition, b->partition) || a->count != b->count || a->min != b->min ||
-        a->cpu_milli != b->cpu_milli || a->memory_bytes != b->memory_bytes ||
-        a->gpu_milli != b->gpu_milli || a->gpu_devices != b->gpu_devices ||
-        a->gpu_model_count != b->gpu_model_count)
+    if (!same_text(a->name, b->name) || !same_text(a->partition, b->partition) ||
+        a->count != b->count || a->min != b->min || a->cpu_milli != b->cpu_milli ||
+        a->memory_bytes != b->memory_bytes || a->gpu_milli != b->gpu_milli ||
+        a->gpu_devices != b->gpu_devices || a->gpu_model_count != b->gpu_model_count)
         return false;
     for (size_t i = 0; i < a->gpu_model_count; i++)
         if (!same_text(a->gpu_models[i], b->gpu_models[i]))

@@ -11,6 +11,7 @@
 #include "place/fit/fit_plan.h"
 #include "place/fit/keys.h"
 #include "place/fit/mig.h"
+#include "place/fit/same_devices.h"
 #include "place/fit/scope.h"
 
 #endif

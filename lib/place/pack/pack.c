@@ -6,7 +6,6 @@
 
 #include "core/nodes/nodes.h"
 #include "place/fit/fit.h"
-#include "place/fit/same_devices.h"
 #include "place/request/request.h"
 #include "place/search/search.h"
 
