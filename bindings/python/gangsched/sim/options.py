@@ -211,7 +211,7 @@ def _ratio(value: Any, name: str, most: int) -> int:
         raise InvalidArgument("%s: %r is no number" % (name, value), path=name)
     if not 0 <= value <= most:
         raise OutOfRange("%s: must be from 0 to %d" % (name, most), path=name)
-    return round(value * lib.GANG_WHOLE)
+    return round(float(value) * int(lib.GANG_WHOLE))
 
 
 def _queues(opts: Any, sched: Any, tree: Case) -> None:
