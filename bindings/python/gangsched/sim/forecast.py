@@ -188,10 +188,10 @@ class Forecast(Reserving):
         ):
             setattr(opts, name, whole(value, name, least, most))
         for name, part in (("low", low), ("high", high)):
-            milli = round(ns(part, name) / 1e6)
-            if not 1 <= milli <= 999:
-                raise OutOfRange("%s: must be from 0.001 to 0.999" % name, path=name)
-            setattr(opts, name + "_milli", milli)
+            quantile = round(ns(part, name) / 1e9 * lib.GANG_WHOLE)
+            if not 0 < quantile < lib.GANG_WHOLE:
+                raise OutOfRange("%s: must be above 0 and below 1" % name, path=name)
+            setattr(opts, name, quantile)
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
             raise InvalidArgument("seed: %r is no whole number" % (seed,), path="seed")
         opts.seed = int(seed) % 2**64
