@@ -64,14 +64,15 @@ static void fall_silent(struct real *r, int64_t within_ns)
     r->heard = fence_ns < 0 || !r->watched || one_in(2);
 }
 
-/* A silent task ends by itself, and the host may hear of it. */
-static void silent_end(void)
+/* A silent task ends by itself, and the host may hear of it. `again`, if not NULL, names tasks that
+ * come again: a report about the number of an old one would be about the new one. */
+static void silent_end(const struct gang_event *again)
 {
     for (size_t i = 0; i < NODES * GPUS; i++) {
         struct real *r = &real[i];
         if (r->job == GANG_ID_NONE || !r->silent || r->over_ns > h.now_ns)
             continue;
-        if (r->heard)
+        if (r->heard && !(again && is_named(again, r)))
             report(r, r->fenced && one_in(2) ? GANG_TASK_STOPPED : GANG_TASK_FAILED);
         memset(r, 0, sizeof(*r));
     }
@@ -83,7 +84,7 @@ static int32_t launch(const struct gang_event *e, void *user)
     (void)user;
     const struct task_list *list = stage_tasks(&h.stage, e->alloc);
     bool refuses = one_in(20);
-    silent_end();
+    silent_end(e);
     for (size_t i = 0; i < NODES * GPUS && e->task_count == 0; i++)
         ck_assert_msg(real[i].job != e->job, "job %" PRIu64 " runs twice", e->job);
     for (size_t i = 0; i < list->count; i++) {
@@ -281,7 +282,7 @@ static void step(int *jobs)
         submit_one();
         ++*jobs;
     }
-    silent_end();
+    silent_end(NULL);
     dying_end();
     send_heartbeats();
     if (one_in(8))
@@ -300,7 +301,7 @@ static void close_world(void)
     for (int i = 0; i < NODES; i++)
         MUST(gang_report_node_up(h.s, host_node(&h, i)));
     for (int i = 0; i < 2000 && gang_job_next(h.s, GANG_ID_NONE) != GANG_ID_NONE; i++) {
-        silent_end();
+        silent_end(NULL);
         dying_end();
         one_ends();
         host_run(&h, HOST_SECOND);
