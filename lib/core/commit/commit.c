@@ -422,10 +422,8 @@ static int64_t run(struct gang__cells *c, const struct target *mine, bool own)
 
 /* ---- the owner's side ------------------------------------------------------------------------ */
 
-gang_result gang__commit_reserve(struct gang__committer *w, size_t ops)
+gang_result gang__commit_allocate(struct gang__committer *w, size_t ops)
 {
-    if (ops <= w->op_cap)
-        return GANG_OK;
     size_t cap = w->op_cap ? w->op_cap : 64;
     while (cap < ops)
         cap *= 2;

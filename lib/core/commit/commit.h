@@ -8,8 +8,12 @@
 #include "core/commit/index.h"
 #include "core/commit/snapshot_save.h"
 
+gang_result gang__commit_allocate(struct gang__committer *w, size_t ops);
 /* Makes space for `ops` operations. May allocate; call it before gang__commit_begin(). */
-gang_result gang__commit_reserve(struct gang__committer *w, size_t ops);
+static inline gang_result gang__commit_reserve(struct gang__committer *w, size_t ops)
+{
+    return ops <= w->op_cap ? GANG_OK : gang__commit_allocate(w, ops);
+}
 
 /* Begins to describe a commit, which gang__commit_run() ends. */
 void gang__commit_begin(struct gang__committer *w);
