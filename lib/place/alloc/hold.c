@@ -167,20 +167,27 @@ static gang_result take_and_give(gang_worker *w, const struct gang__node *node,
     return gang__words_exchange(w, node->slot, layout, take, give);
 }
 
+/* Words of a node. */
+struct amounts {
+    uint64_t want[GANG__MAX_WORDS]; /* claimed */
+    uint64_t has[GANG__MAX_WORDS];  /* held before, */
+    uint64_t now[GANG__MAX_WORDS];  /* and after */
+};
+
 static gang_result hold(gang_worker *w, gang_request *request, const struct gang__node *node,
-                        const uint64_t *want, gang_alloc_id *id, uint64_t *has, uint64_t *now)
+                        struct amounts *x, gang_alloc_id *id)
 {
     struct gang__layout layout = node->type->layout;
     struct gang__alloc *a = NULL;
     bool fresh = *id == GANG_ID_NONE;
-    if (fresh && !holds_some(layout, want))
+    if (fresh && !holds_some(layout, x->want))
         return GANG_OK;
     gang_result r = fresh ? make_record(w, request, node->id, &a) : gang__alloc_lock(w, *id, &a);
     if (r != GANG_OK)
         return r;
-    (void)gang__entry_words(a->data, has);
+    (void)gang__entry_words(a->data, x->has);
     do
-        r = take_and_give(w, node, want, has, now);
+        r = take_and_give(w, node, x->want, x->has, x->now);
     while (r == GANG_ENOFIT && gang__node_of(w->cluster, node->id));
     if (r != GANG_OK) {
         if (fresh)
@@ -190,9 +197,9 @@ static gang_result hold(gang_worker *w, gang_request *request, const struct gang
         return r == GANG_ENOFIT ? (gang_result)GANG_ESTALE : r;
     }
     uint64_t entry[GANG__TASK_HEAD + GANG__MAX_WORDS];
-    a->used = gang__entry_of(a->data, layout, now, entry);
+    a->used = gang__entry_of(a->data, layout, x->now, entry);
     memcpy(a->data, entry, a->used * sizeof(*entry));
-    if (holds_some(layout, now)) {
+    if (holds_some(layout, x->now)) {
         *id = gang__alloc_publish(a);
     } else {
         gang__alloc_drop(w, a);
@@ -202,10 +209,11 @@ static gang_result hold(gang_worker *w, gang_request *request, const struct gang
 }
 
 gang_result gang__hold_set(gang_worker *w, gang_request *request, gang_node_id node,
-                           struct gang__claim *claim, size_t count, gang_alloc_id *id, bool *gave)
+                           struct gang__claim *claim, size_t count, struct gang__hold *made)
 {
-    uint64_t want[GANG__MAX_WORDS], has[GANG__MAX_WORDS] = {0}, now[GANG__MAX_WORDS] = {0};
-    *gave = false;
+    struct amounts x;
+    memset(&x, 0, sizeof(x));
+    made->gave = false;
     if (!gang__placer_of(w) || gang__commit_reserve(&w->commit, 2 * GANG__MAX_WORDS) != GANG_OK ||
         !gang__order_reserve(w, 1))
         return GANG_ENOMEM;
@@ -213,13 +221,13 @@ gang_result gang__hold_set(gang_worker *w, gang_request *request, gang_node_id n
     const struct gang__node *at = gang__node_of(w->cluster, node);
     gang_result r = at ? GANG_OK : GANG_ESTALE;
     if (r == GANG_OK) {
-        add_up(at, claim, count, want);
-        r = hold(w, request, at, want, id, has, now);
+        add_up(at, claim, count, x.want);
+        r = hold(w, request, at, &x, &made->id);
     }
     for (size_t k = 0; r == GANG_OK && k < count; k++)
-        note_short(at->type->layout, want, now, &claim[k]);
+        note_short(at->type->layout, x.want, x.now, &claim[k]);
     for (unsigned i = 0; r == GANG_OK && i < gang__word_count(at->type->layout); i++)
-        *gave = *gave || gang__word_less(at->type->layout, i, has[i], now[i]);
+        made->gave = made->gave || gang__word_less(at->type->layout, i, x.has[i], x.now[i]);
     gang__rcu_leave();
     return r;
 }

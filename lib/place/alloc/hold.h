@@ -67,13 +67,16 @@ struct gang__claim {
 };
 
 /* Make the allocation hold what these claims use, as far as it is free or its own, and nothing
- * else. *id: the allocation; GANG_ID_NONE: there is none yet, or none is needed. *gave: it gave
- * something back.
+ * else.
  *   request  of one group of one task that asks for nothing
- * GANG_OK; GANG_ESTALE (no such node); GANG_EBUSY, GANG_ENOMEM: *id and what it holds are as
- * before. Owner of the worker. */
+ * GANG_OK; GANG_ESTALE (no such node); GANG_EBUSY, GANG_ENOMEM: the allocation is as before. Owner
+ * of the worker. */
+struct gang__hold {
+    gang_alloc_id id; /* the allocation; GANG_ID_NONE: there is none yet, or none is needed */
+    bool gave;        /* result: it gave something back */
+};
 gang_result gang__hold_set(gang_worker *w, gang_request *request, gang_node_id node,
-                           struct gang__claim *claim, size_t count, gang_alloc_id *id, bool *gave);
+                           struct gang__claim *claim, size_t count, struct gang__hold *made);
 
 /* ---- between the two: node_words.c ----------------------------------------------------------- */
 

@@ -49,18 +49,19 @@ static void forget(gang_sched *s, struct gang__foreign_node *n)
 static gang_result hold(gang_sched *s, struct gang__foreign_node *n, struct gang__claim *claim,
                         size_t count)
 {
-    bool gave = false, wants = false;
-    gang_result r =
-        gang__hold_set(s->worker, s->foreign.request, n->id, claim, count, &n->alloc, &gave);
+    struct gang__hold made = {n->alloc, false};
+    bool wants = false;
+    gang_result r = gang__hold_set(s->worker, s->foreign.request, n->id, claim, count, &made);
     for (int i = 0; i < PATIENCE && r == GANG_EBUSY; i++) {
         sched_yield();
-        r = gang__hold_set(s->worker, s->foreign.request, n->id, claim, count, &n->alloc, &gave);
+        r = gang__hold_set(s->worker, s->foreign.request, n->id, claim, count, &made);
     }
+    n->alloc = made.id;
     for (size_t k = 0; r == GANG_OK && k < count; k++)
         wants = wants || claim[k].is_short;
     if (r == GANG_OK)
         n->wants = wants;
-    if (gave)
+    if (made.gave)
         gang__wake_capacity_any(s);
     gang__wake_calendar(s);
     return r;

@@ -129,7 +129,8 @@ bool gang__limits_allow_promised(gang_sched *s, struct gang__gang *g,
     struct gang__refusal refusal = {0, 0};
     struct gang__take take[GANG__DIMS];
     bool fixed = gang__gang_is_fixed(g, g->alloc != GANG_ID_NONE);
+    int how = GANG__REFUSE_PROMISED | (fixed ? GANG__REFUSE_FIXED : 0);
     uint32_t dims = gang__places_take(s, g, places, count, take);
     return !too_many_run(g, &refusal.why) &&
-           !gang__usage_refuse_by(s, g->job->leaf, take, dims, fixed, true, &refusal);
+           !gang__usage_refuse(s, g->job->leaf, take, dims, how, &refusal);
 }

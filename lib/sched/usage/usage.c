@@ -318,17 +318,10 @@ bool gang__usage_exceeds_guarantees(const struct gang__queue_state *leaf,
 }
 
 struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_state *leaf,
-                                             const struct gang__take *take, uint32_t count,
-                                             bool fixed, struct gang__refusal *refusal)
+                                             const struct gang__take *take, uint32_t count, int how,
+                                             struct gang__refusal *refusal)
 {
-    return gang__usage_refuse_by(s, leaf, take, count, fixed, false, refusal);
-}
-
-struct gang__queue_state *gang__usage_refuse_by(gang_sched *s, struct gang__queue_state *leaf,
-                                                const struct gang__take *take, uint32_t count,
-                                                bool fixed, bool used_only,
-                                                struct gang__refusal *refusal)
-{
+    bool fixed = how & GANG__REFUSE_FIXED, used_only = how & GANG__REFUSE_PROMISED;
     for (struct gang__queue_state *q = leaf; q->parent; q = q->parent)
         for (uint32_t i = 0; i < count; i++) {
             refusal->dim = take[i].dim;

@@ -127,17 +127,17 @@ static inline bool gang__usage_is_above_guarantee(const struct gang__queue_state
 bool gang__usage_exceeds_guarantees(const struct gang__queue_state *leaf,
                                     const struct gang__take *take, uint32_t count);
 
-/* Would the amounts exceed a limit, or (fixed) a guarantee that bounds non-preemptible work, of the
- * leaf or a queue above? NULL: no. Otherwise the queue, with *refusal (GANG_WAIT_LIMIT, _GUARANTEE,
+/* Would the amounts exceed a limit, or a guarantee that bounds non-preemptible work, of the leaf or
+ * a queue above? NULL: no. Otherwise the queue, with *refusal (GANG_WAIT_LIMIT, _GUARANTEE,
  * _LENDING). */
+enum {
+    GANG__REFUSE_FIXED = 1,   /* it is non-preemptible work */
+    GANG__REFUSE_PROMISED = 2 /* it was promised when the limits were asked: what stops since does
+                               * not count */
+};
 struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_state *leaf,
-                                             const struct gang__take *take, uint32_t count,
-                                             bool fixed, struct gang__refusal *refusal);
-/* The same of what was promised before: `used_only` when the limits were asked. */
-struct gang__queue_state *gang__usage_refuse_by(gang_sched *s, struct gang__queue_state *leaf,
-                                                const struct gang__take *take, uint32_t count,
-                                                bool fixed, bool used_only,
-                                                struct gang__refusal *refusal);
+                                             const struct gang__take *take, uint32_t count, int how,
+                                             struct gang__refusal *refusal);
 
 /* Tasks of a group that a gang still lacks. */
 int64_t gang__gang_lacks(const struct gang__gang *g, uint32_t group);
