@@ -144,14 +144,6 @@ static gang_result make_record(gang_worker *w, gang_request *request, gang_node_
     return GANG_OK;
 }
 
-static bool holds_some(struct gang__layout layout, const uint64_t *words)
-{
-    for (unsigned i = 0; i < gang__word_count(layout); i++)
-        if (words[i])
-            return true;
-    return false;
-}
-
 /* One attempt; GANG_ENOFIT: another thread was faster. */
 static gang_result take_and_give(gang_worker *w, const struct gang__node *node,
                                  const uint64_t *want, const uint64_t *has, uint64_t *now)
@@ -180,7 +172,7 @@ static gang_result hold(gang_worker *w, gang_request *request, const struct gang
     struct gang__layout layout = node->type->layout;
     struct gang__alloc *a = NULL;
     bool fresh = *id == GANG_ID_NONE;
-    if (fresh && !holds_some(layout, x->want))
+    if (fresh && !gang__words_any(layout, x->want))
         return GANG_OK;
     gang_result r = fresh ? make_record(w, request, node->id, &a) : gang__alloc_lock(w, *id, &a);
     if (r != GANG_OK)
@@ -199,7 +191,7 @@ static gang_result hold(gang_worker *w, gang_request *request, const struct gang
     uint64_t entry[GANG__TASK_HEAD + GANG__MAX_WORDS];
     a->used = gang__entry_of(a->data, layout, x->now, entry);
     memcpy(a->data, entry, a->used * sizeof(*entry));
-    if (holds_some(layout, x->now)) {
+    if (gang__words_any(layout, x->now)) {
         *id = gang__alloc_publish(a);
     } else {
         gang__alloc_drop(w, a);

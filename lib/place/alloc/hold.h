@@ -83,6 +83,9 @@ gang_result gang__hold_set(gang_worker *w, gang_request *request, gang_node_id n
 /* a less b, not below zero, in each field of a word. */
 uint64_t gang__word_less(struct gang__layout layout, unsigned word, uint64_t a, uint64_t b);
 
+/* Is there something in the words? */
+bool gang__words_any(struct gang__layout layout, const uint64_t *words);
+
 /* What an entry of a record has of its node. Returns whether parts of it are time-shared. */
 bool gang__entry_words(const uint64_t *task, uint64_t *words);
 

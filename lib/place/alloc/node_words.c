@@ -2,6 +2,7 @@
 /* What a task or a claim has of a node, by words as in its cell (core/commit/word.h). */
 #include <string.h>
 
+#include "core/nodes/nodes.h"
 #include "place/alloc/hold.h"
 #include "place/state/records.h"
 
@@ -27,6 +28,14 @@ uint64_t gang__word_less(struct gang__layout layout, unsigned word, uint64_t a, 
         less |= gang__share_of(i, x > y ? x - y : 0);
     }
     return less;
+}
+
+bool gang__words_any(struct gang__layout layout, const uint64_t *words)
+{
+    for (unsigned i = 0; i < gang__word_count(layout); i++)
+        if (words[i])
+            return true;
+    return false;
 }
 
 bool gang__entry_words(const uint64_t *task, uint64_t *words)
@@ -89,14 +98,8 @@ uint64_t gang__devices_in(struct gang__layout layout, const uint64_t *words)
 void gang__cores_in_words(struct gang__layout layout, const uint64_t *words, uint64_t *cores)
 {
     memset(cores, 0, GANG__CORE_MASKS * sizeof(*cores));
-    for (unsigned i = 0; i < layout.core_words; i++) {
-        uint64_t bits = words[gang__first_core(layout) + i];
-        for (; bits; bits &= bits - 1) {
-            unsigned core = i * GANG__CORES_PER_WORD + (unsigned)__builtin_ctzll(bits);
-            if (core < GANG_MAX_CORES)
-                cores[core / 64] |= UINT64_C(1) << core % 64;
-        }
-    }
+    for (unsigned i = 0; i < layout.core_words; i++)
+        gang__cores_put_word(cores, i * GANG__CORES_PER_WORD, words[gang__first_core(layout) + i]);
 }
 
 uint32_t gang__count_cores(const uint64_t *cores)
@@ -105,14 +108,6 @@ uint32_t gang__count_cores(const uint64_t *cores)
     for (size_t i = 0; i < GANG__CORE_MASKS; i++)
         count += gang__popcount(cores[i]);
     return count;
-}
-
-static bool any(struct gang__layout layout, const uint64_t *words)
-{
-    for (unsigned i = 0; i < gang__word_count(layout); i++)
-        if (words[i])
-            return true;
-    return false;
 }
 
 /* One commit. A part that is given back is never refused. */
@@ -136,9 +131,9 @@ gang_result gang__words_exchange(gang_worker *w, uint32_t slot, struct gang__lay
                                  const uint64_t *take, const uint64_t *give)
 {
     gang_result r = gang__commit_reserve(&w->commit, GANG__MAX_WORDS);
-    if (r == GANG_OK && any(layout, take))
+    if (r == GANG_OK && gang__words_any(layout, take))
         r = commit(w, slot, layout, take, false);
-    if (r == GANG_OK && any(layout, give))
+    if (r == GANG_OK && gang__words_any(layout, give))
         r = commit(w, slot, layout, give, true);
     return r;
 }

@@ -164,8 +164,8 @@ static void until_no_work(gang_sched *s)
             run_stage(s, gang__multifactor_step);
         run_stage(s, schedule_next);
         if (s->slice.matrices || s->wake.slices) {
-            run_stage(
-                s, gang__grant_report_next); /* the host is to know what it is asked to suspend */
+            /* the host is to know what it is asked to suspend */
+            run_stage(s, gang__grant_report_next);
             run_stage(s, rotate_slices);
         }
         take_messages_in(s); /* callbacks may have left some */
