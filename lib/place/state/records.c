@@ -292,13 +292,18 @@ void gang__alloc_read_end(struct gang__alloc *a)
     gang__sub_release(&a->state, 1);
 }
 
-/* No other thread may change the record, so that it needs no lock: others only read. */
-void gang__alloc_mark_stopped(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count,
-                              const int64_t *except, size_t except_count)
+struct gang__alloc *gang__alloc_kept(const gang_worker *w, gang_alloc_id id)
 {
     uint64_t state;
     struct gang__alloc *a = alloc_of(w->cluster, id, &state);
-    if (!a || gang__load(&a->owner) != gang__owner_of(w))
+    return a && gang__load(&a->owner) == gang__owner_of(w) ? a : NULL;
+}
+
+void gang__alloc_mark_stopped(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count,
+                              const int64_t *except, size_t except_count)
+{
+    const struct gang__alloc *a = gang__alloc_kept(w, id);
+    if (!a)
         return;
     struct gang__ascending some = {tasks, count, 0}, skip = {except, except_count, 0};
     for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {

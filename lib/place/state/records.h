@@ -187,6 +187,10 @@ gang_result gang__alloc_lock(gang_worker *w, gang_alloc_id id, struct gang__allo
 /* Hold a record for reading, together with other readers: GANG_OK, GANG_ESTALE, GANG_EBUSY. */
 gang_result gang__alloc_read(gang_cluster *c, gang_alloc_id id, struct gang__alloc **a);
 void gang__alloc_read_end(struct gang__alloc *a);
+/* The record of an allocation that this worker keeps for itself (gang_worker.keeps_allocs): its
+ * owner reads it without a hold, because all others only read, too. NULL: it is stale, or of
+ * another worker, or of none. Wait-free. */
+struct gang__alloc *gang__alloc_kept(const gang_worker *w, gang_alloc_id id);
 
 /* Mark tasks (NULL: all) of an allocation that this worker keeps for itself as stopped, but for
  * those in `except`: they hold their places, but gang_alloc_each() and other public calls do not

@@ -51,6 +51,13 @@ static inline bool gang__snapshot_is_usable(const gang_snapshot *s, const gang_w
 gang_result gang__snapshot_release_where(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                          size_t count, gang_node_id *at);
 
+/* gang__snapshot_release_where() of all tasks in the usual case, which an attempt to preempt meets
+ * thousands of times: the worker keeps the allocation for itself, and all that it holds is one task
+ * without pools and time sharing. False: it is not that case, or something is wrong with it; the
+ * snapshot is as before. The thread of the worker; wait-free. */
+bool gang__snapshot_release_kept(gang_snapshot *s, const gang_worker *w, gang_alloc_id id,
+                                 gang_node_id *at);
+
 /* The inverse of gang_snapshot_release(), and of gang__snapshot_release_where() with the same
  * tasks (count >= 1): take what the allocation holds now, at exactly the same places, whatever
  * the states of the nodes are. Returns GANG_OK; GANG_ENOFIT: some of it is not free in the snapshot
@@ -61,10 +68,10 @@ gang_result gang__snapshot_retake(gang_snapshot *s, gang_alloc_id id);
 gang_result gang__snapshot_retake_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                         size_t count);
 
-/* Prefetches the cache lines of an allocation; the second, those of its first task in the snapshot.
- * No other effect. */
+/* Prefetches the cache lines of an allocation; the second, those of its first task in the snapshot,
+ * if the worker keeps the allocation for itself. No other effect. */
 void gang__alloc_prefetch(gang_cluster *c, gang_alloc_id id);
-void gang__snapshot_prefetch(const gang_snapshot *s, gang_alloc_id id);
+void gang__snapshot_prefetch(const gang_snapshot *s, const gang_worker *w, gang_alloc_id id);
 
 /* ---- place and grow -------------------------------------------------------------------------- */
 

@@ -165,15 +165,16 @@ static inline bool released_word(struct gang__layout layout, unsigned w, uint64_
     return ok;
 }
 
-/* The usual case, and thousands of them for one attempt to preempt: a task without pools and time
- * sharing is all that the allocation holds. False: it is not that case, or something is wrong with
- * it; the snapshot is as before. */
-static bool release_one_task(gang_snapshot *s, const struct gang__alloc *a, gang_node_id *at)
+bool gang__snapshot_release_kept(gang_snapshot *s, const gang_worker *worker, gang_alloc_id id,
+                                 gang_node_id *at)
 {
     enum { MOST = 8 };
+    const struct gang__alloc *a = gang__alloc_kept(worker, id);
+    if (!a || a->tasks != 1)
+        return false;
     const uint64_t *task = a->data;
     uint64_t before[MOST];
-    unsigned i = 0, deltas = a->tasks == 1 ? gang__task_deltas(task) : MOST + 1;
+    unsigned i = 0, deltas = gang__task_deltas(task);
     if (deltas > MOST || a->request->exclusive || a->used != gang__task_words(task))
         return false;
     const struct gang__node *node = gang__snapshot_node_of(s, task[0]);
@@ -254,13 +255,10 @@ void gang__alloc_prefetch(gang_cluster *c, gang_alloc_id id)
     }
 }
 
-void gang__snapshot_prefetch(const gang_snapshot *s, gang_alloc_id id)
+void gang__snapshot_prefetch(const gang_snapshot *s, const gang_worker *w, gang_alloc_id id)
 {
-    struct gang__alloc *a;
-    if (gang__alloc_read(s->c, id, &a) != GANG_OK)
-        return;
-    uint32_t slot = a->used > 0 ? (uint32_t)a->data[0] : s->end;
-    gang__alloc_read_end(a);
+    const struct gang__alloc *a = gang__alloc_kept(w, id);
+    uint32_t slot = a && a->used > 0 ? (uint32_t)a->data[0] : s->end;
     if (slot < s->end) {
         __builtin_prefetch(s->node[slot]);
         __builtin_prefetch(gang__snapshot_words(s, slot), 1);
@@ -276,13 +274,6 @@ gang_result gang_snapshot_release(gang_snapshot *snapshot, gang_alloc_id id)
 gang_result gang__snapshot_release_where(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                          size_t count, gang_node_id *at)
 {
-    struct gang__alloc *a;
-    if (!tasks && s && s->end > 0 && gang__alloc_read(s->c, id, &a) == GANG_OK) {
-        bool released = release_one_task(s, a, at);
-        gang__alloc_read_end(a);
-        if (released)
-            return GANG_OK;
-    }
     return change_part(s, id, (struct part){.task = tasks, .count = count}, true, at);
 }
 

@@ -112,11 +112,7 @@ static bool is_plain(struct gang__preemption *p, const struct gang__victim *x)
  * cannot leave; then the snapshot is as before. */
 static bool leave_snapshot(struct gang__preemption *p, struct gang__victim *x)
 {
-    if (gang__snapshot_release_where(p->s->scratch, x->g->alloc, NULL, 0, &x->node) != GANG_OK)
-        return false;
-    if (x->node == GANG_ID_NONE && gang__victim_release(p, x, true) != GANG_OK)
-        p->s->preempt.victims->failed = true;
-    return x->node != GANG_ID_NONE;
+    return gang__snapshot_release_kept(p->s->scratch, p->s->worker, x->g->alloc, &x->node);
 }
 
 static void return_to_snapshot(struct gang__preemption *p, struct gang__gang *g)

@@ -82,9 +82,13 @@ static gang_result release_own(struct gang__preemption *p, struct gang__victim *
     if (!v->whole)
         return back ? gang__snapshot_retake_tasks(s->scratch, id, &v->task, 1)
                     : gang__snapshot_release_where(s->scratch, id, &v->task, 1, &v->node);
-    if (v->g->victim.tentative_count == 0 && v->g->stop.unreleased == 0)
-        return back ? gang__snapshot_retake(s->scratch, id)
-                    : gang__snapshot_release_where(s->scratch, id, NULL, 0, &v->node);
+    if (v->g->victim.tentative_count == 0 && v->g->stop.unreleased == 0) {
+        if (back)
+            return gang__snapshot_retake(s->scratch, id);
+        return gang__snapshot_release_kept(s->scratch, s->worker, id, &v->node)
+                   ? GANG_OK
+                   : gang__snapshot_release_where(s->scratch, id, NULL, 0, &v->node);
+    }
     (void)!gang__alloc_each(s->cluster, id, rest_task, &r);
     if (r.failed)
         return GANG_ENOMEM;

@@ -101,16 +101,22 @@ static void drop_stops(struct gang__preemption *p)
     v->failed = true;
 }
 
-/* Prefetches what a stop reads of a gang, which is cached, and of its job. */
-static void expect(const struct gang__gang *g)
+/* Prefetches what a stop reads of a victim's gang, which is cached, and of its job. */
+static void expect(const struct gang__victim *x)
 {
+    const struct gang__gang *g = x->g;
     gang__set_prefetch_remove(&g->victim.link);
+    __builtin_prefetch(x->stop, 1);
     __builtin_prefetch(g->preempt.cooldowns, 1);
     __builtin_prefetch(g->has, 1);
+    __builtin_prefetch(&g->untold);
     __builtin_prefetch(&g->order, 1);
+    __builtin_prefetch(&g->sliced);
     __builtin_prefetch(g->job, 1);
     __builtin_prefetch(&g->job->leaf_user, 1);
     __builtin_prefetch(&g->job->end, 1);
+    __builtin_prefetch(&g->job->paused_since_ns);
+    __builtin_prefetch(&g->job->cookie);
     __builtin_prefetch(&g->job->wake, 1);
     __builtin_prefetch(&g->job->preemptions, 1);
 }
@@ -124,7 +130,7 @@ static void ask_to_stop(struct gang__preemption *p, struct gang__handover *hando
         struct gang__stop *stop = v->list[i].stop;
         gang__victim_prefetch(v, i + GANG__VICTIMS_AHEAD);
         if (i + GANG__VICTIMS_AHEAD / 2 < v->count)
-            expect(v->list[i + GANG__VICTIMS_AHEAD / 2].g);
+            expect(&v->list[i + GANG__VICTIMS_AHEAD / 2]);
         if (stop && stop->gang->alloc == stop->alloc) {
             gang__cooldown_note(s, &v->list[i], p->taker);
             (void)!gang__stop_begin(s, stop, p->taker->job->id, handover, GANG_END_NONE);

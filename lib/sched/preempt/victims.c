@@ -220,7 +220,7 @@ static void prefetch_next(gang_sched *s, struct gang__cursor *c)
     if (c->known > FAR)
         gang__alloc_prefetch(s->cluster, ahead_of(c, FAR)->alloc);
     if (c->known > NEAR)
-        gang__snapshot_prefetch(s->scratch, ahead_of(c, NEAR)->alloc);
+        gang__snapshot_prefetch(s->scratch, s->worker, ahead_of(c, NEAR)->alloc);
 }
 
 static struct gang__set_link *next_link(gang_sched *s, struct gang__cursor *c)
