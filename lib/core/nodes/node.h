@@ -70,10 +70,6 @@ static inline void gang__cores_put_word(uint64_t *cores, unsigned first, uint64_
         cores[first / 64 + 1] |= rest;
 }
 
-/* The named cores of the node that no task holds (GANG_MAX_CORES bits); none if it is stale. Any
- * thread; lock-free. */
-void gang__node_free_cores(gang_cluster *c, gang_node_id id, uint64_t *cores);
-
 /* What is free of a node. False: there is no such node. Any thread; enters a read section. */
 struct gang__node_free {
     int64_t cpu_milli, pages, gpu_milli;

@@ -198,18 +198,6 @@ gang_result gang_node_get(gang_cluster *cluster, gang_node_id id, struct gang_no
     return gang__struct_out(info, info->size, sizeof(out), &out, sizeof(out));
 }
 
-void gang__node_free_cores(gang_cluster *c, gang_node_id id, uint64_t *cores)
-{
-    uint64_t payload[GANG__MAX_WORDS];
-    memset(cores, 0, GANG_MAX_CORES / 8);
-    gang__rcu_enter();
-    const struct gang__node *node = gang__node_read(c, id, payload);
-    for (unsigned i = 0; node && i < node->type->layout.core_words; i++)
-        gang__cores_put_word(cores, i * GANG__CORES_PER_WORD,
-                             payload[gang__first_core(node->type->layout) + i]);
-    gang__rcu_leave();
-}
-
 void gang__node_describe(gang_cluster *c, const struct gang__node *node,
                          struct gang__node_description *d)
 {

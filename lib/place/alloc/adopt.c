@@ -199,9 +199,9 @@ static gang_result plan_places(gang_worker *w, gang_request *request,
     return r == GANG_OK ? check_numbers(p, error) : r;
 }
 
-static gang_result find_places(gang_worker *w, gang_request *request,
-                               const struct gang_placement *places, int64_t count,
-                               struct gang_error *error)
+gang_result gang__adopt_plan(gang_worker *w, gang_request *request,
+                             const struct gang_placement *places, int64_t count,
+                             struct gang_error *error)
 {
     const struct gang__plan *p = gang__plan_of(w);
     gang_result r = plan_places(w, request, places, count, true, error);
@@ -224,7 +224,7 @@ gang_result gang_alloc_adopt(gang_worker *worker, gang_request *request,
     gang__rcu_enter();
     for (;;) {
         struct gang__alloc *a = NULL;
-        r = find_places(worker, request, places, place_count, error);
+        r = gang__adopt_plan(worker, request, places, place_count, error);
         if (r != GANG_OK)
             break;
         r = gang__plan_commit_record(worker, request, &a, NULL, NULL);
@@ -246,7 +246,7 @@ static gang_result adopt_more(gang_worker *w, struct gang__alloc *a,
 {
     gang_result r;
     do {
-        r = find_places(w, a->request, places, count, NULL);
+        r = gang__adopt_plan(w, a->request, places, count, NULL);
         if (r != GANG_OK)
             return r;
         r = gang__plan_commit_record(w, a->request, &a, NULL, NULL);

@@ -61,6 +61,12 @@ void gang__growth_numbers(const gang_worker *w, int64_t *tasks, size_t count);
  * GANG_OK; GANG_ENOMEM: a worker's first call. Owner of the worker. */
 gang_result gang__growth_leaving(gang_worker *w, const int64_t *leaving, size_t count);
 
+/* The plan of gang_alloc_adopt(), on the cluster or on the plan's snapshot. GANG_OK, or as that call
+ * refuses. Inside a read section. */
+gang_result gang__adopt_plan(gang_worker *w, gang_request *request,
+                             const struct gang_placement *places, int64_t count,
+                             struct gang_error *error);
+
 /* As gang_alloc_adopt(), for more tasks of an allocation that runs: exactly these places, all or
  * none. Places that name no tasks get numbers as in gang_alloc_grow(). Of an exclusive allocation a
  * node that it has already gives what is held there beside its tasks. Returns GANG_OK; GANG_ENOFIT

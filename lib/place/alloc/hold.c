@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others use of a node: an allocation of one task that holds it, as far as it is free.
+/* What no job has of a node and no job is to get: others use it, or it is kept for a gang that is
+ * to come. An allocation of one task holds it, as far as it is free.
  *
  * The allocation need not fit: each word has what is claimed and free. A core has its 1000
  * millicores with it, so that the cores without an owner always suffice for what is free. */
@@ -93,8 +94,8 @@ static void hold_of(struct gang__layout layout, const uint64_t *want, const uint
                     const uint64_t *free, uint64_t *now)
 {
     memset(now, 0, GANG__MAX_WORDS * sizeof(*now));
-    for (unsigned i = GANG__WORD_MEMORY; i < gang__first_amount(layout); i++) {
-        bool bits = i >= gang__first_core(layout);
+    for (unsigned i = GANG__WORD_MEMORY; i < gang__word_count(layout); i++) {
+        bool bits = i >= gang__first_core(layout) && i < gang__first_amount(layout);
         uint64_t there = bits ? (has[i] | free[i]) : has[i] + free[i];
         now[i] = want[i] - gang__word_less(layout, i, want[i], there);
     }
@@ -166,8 +167,8 @@ struct amounts {
     uint64_t now[GANG__MAX_WORDS];  /* and after */
 };
 
-static gang_result hold(gang_worker *w, gang_request *request, const struct gang__node *node,
-                        struct amounts *x, gang_alloc_id *id)
+static gang_result hold_on(gang_worker *w, gang_request *request, const struct gang__node *node,
+                           struct amounts *x, gang_alloc_id *id)
 {
     struct gang__layout layout = node->type->layout;
     struct gang__alloc *a = NULL;
@@ -200,21 +201,45 @@ static gang_result hold(gang_worker *w, gang_request *request, const struct gang
     return GANG_OK;
 }
 
+static bool reserve(gang_worker *w)
+{
+    return gang__placer_of(w) && gang__commit_reserve(&w->commit, 2 * GANG__MAX_WORDS) == GANG_OK &&
+           gang__order_reserve(w, 1);
+}
+
+gang_result gang__hold_words(gang_worker *w, gang_request *request, gang_node_id node,
+                             const uint64_t *want, gang_alloc_id *id)
+{
+    struct amounts x;
+    memset(&x, 0, sizeof(x));
+    *id = GANG_ID_NONE;
+    if (!reserve(w))
+        return GANG_ENOMEM;
+    gang__rcu_enter();
+    const struct gang__node *at = gang__node_of(w->cluster, node);
+    gang_result r = at ? GANG_OK : GANG_ESTALE;
+    if (r == GANG_OK) {
+        memcpy(x.want, want, gang__word_count(at->type->layout) * sizeof(*want));
+        r = hold_on(w, request, at, &x, id);
+    }
+    gang__rcu_leave();
+    return r;
+}
+
 gang_result gang__hold_set(gang_worker *w, gang_request *request, gang_node_id node,
                            struct gang__claim *claim, size_t count, struct gang__hold *made)
 {
     struct amounts x;
     memset(&x, 0, sizeof(x));
     made->gave = false;
-    if (!gang__placer_of(w) || gang__commit_reserve(&w->commit, 2 * GANG__MAX_WORDS) != GANG_OK ||
-        !gang__order_reserve(w, 1))
+    if (!reserve(w))
         return GANG_ENOMEM;
     gang__rcu_enter();
     const struct gang__node *at = gang__node_of(w->cluster, node);
     gang_result r = at ? GANG_OK : GANG_ESTALE;
     if (r == GANG_OK) {
         add_up(at, claim, count, x.want);
-        r = hold(w, request, at, &x, &made->id);
+        r = hold_on(w, request, at, &x, &made->id);
     }
     for (size_t k = 0; r == GANG_OK && k < count; k++)
         note_short(at->type->layout, x.want, x.now, &claim[k]);

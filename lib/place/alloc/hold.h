@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Books that follow what really runs on a node: tasks that run on other devices or cores than
- * theirs, and capacity that others use. */
+ * theirs, and capacity that others use; and capacity that is kept for a gang. */
 #ifndef GANG__PLACE_HOLD_H
 #define GANG__PLACE_HOLD_H
 
@@ -50,7 +50,7 @@ struct gang__real_task {
 gang_result gang__tasks_rebind(gang_worker *w, gang_node_id node, struct gang__real_task *task,
                                size_t count, gang_alloc_id hold);
 
-/* ---- what others use: hold.c ----------------------------------------------------------------- */
+/* ---- what no job has: hold.c ----------------------------------------------------------------- */
 
 /* A part of a node that others use. */
 struct gang__claim {
@@ -77,6 +77,14 @@ struct gang__hold {
 };
 gang_result gang__hold_set(gang_worker *w, gang_request *request, gang_node_id node,
                            struct gang__claim *claim, size_t count, struct gang__hold *made);
+
+/* A new allocation that holds what is free of these words of a node. In the word of the head:
+ * millicores beside those of the cores.
+ *   request  as above
+ *   id       receives it; GANG_ID_NONE: nothing of it is free
+ * Returns as gang__hold_set(). Owner of the worker. */
+gang_result gang__hold_words(gang_worker *w, gang_request *request, gang_node_id node,
+                             const uint64_t *want, gang_alloc_id *id);
 
 /* ---- between the two: node_words.c ----------------------------------------------------------- */
 

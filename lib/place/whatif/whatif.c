@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/rcu.h"
 #include "place/alloc/alloc.h"
+#include "place/alloc/hold.h"
 #include "place/explain/explain.h"
 #include "place/fit/fit.h"
 #include "place/pack/pack.h"
@@ -200,4 +201,41 @@ gang_result gang__snapshot_grow_where(gang_worker *w, gang_snapshot *s, gang_all
     }
     gang__rcu_leave();
     return r;
+}
+
+/* ---- given places ---------------------------------------------------------------------------- */
+
+gang_result gang__snapshot_adopt(gang_worker *w, gang_snapshot *s, gang_request *request,
+                                 const struct gang_placement *place)
+{
+    gang_result r = gang__check_call(w, request, NULL);
+    if (r != GANG_OK || !gang__snapshot_is_usable(s, w))
+        return r == GANG_OK ? (gang_result)GANG_EINVAL : r;
+    struct gang__plan *p = gang__plan_of(w);
+    gang__rcu_enter();
+    p->snap = s;
+    r = gang__adopt_plan(w, request, place, 1, NULL);
+    if (r == GANG_OK)
+        take(p);
+    p->snap = NULL;
+    gang__rcu_leave();
+    return r;
+}
+
+bool gang__snapshot_lacks(const gang_snapshot *before, const gang_snapshot *after,
+                          gang_node_id node, uint64_t *words)
+{
+    const struct gang__node *n = gang__snapshot_node_of(before, node);
+    if (!n || gang__snapshot_node_of(after, node) != n)
+        return false;
+    struct gang__layout layout = n->type->layout;
+    const uint64_t *x = gang__snapshot_words(before, n->slot);
+    const uint64_t *y = gang__snapshot_words(after, n->slot);
+    uint64_t cpu = gang__head_cpu(x[GANG__WORD_HEAD]), cores[GANG__CORE_MASKS];
+    for (unsigned i = GANG__WORD_MEMORY; i < gang__word_count(layout); i++)
+        words[i] = gang__word_less(layout, i, x[i], y[i]);
+    gang__cores_in_words(layout, words, cores);
+    uint64_t left = gang__head_cpu(y[GANG__WORD_HEAD]) + 1000 * (uint64_t)gang__count_cores(cores);
+    words[GANG__WORD_HEAD] = cpu > left ? cpu - left : 0;
+    return gang__words_any(layout, words);
 }

@@ -203,7 +203,7 @@ static gang_result check_handovers(gang_sched *s, struct gang_error *error)
                                "a taker that runs is counted as about to run");
         for (size_t i = 0; i < handover->hold_count; i++) {
             struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
-            if (gang_alloc_get(s->cluster, handover->holds[i], &info) != GANG_OK)
+            if (gang_alloc_get(s->cluster, handover->holds[i].alloc, &info) != GANG_OK)
                 return gang__error(error, GANG_EINVAL, "handovers",
                                    "a kept place is not allocated");
         }

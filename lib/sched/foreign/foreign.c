@@ -26,8 +26,7 @@ gang_alloc_id gang__foreign_alloc(const gang_sched *s, gang_node_id node)
     return n ? n->alloc : GANG_ID_NONE;
 }
 
-/* One task that asks for nothing. */
-static bool make_request(gang_sched *s)
+gang_request *gang__foreign_request(gang_sched *s)
 {
     struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
@@ -35,8 +34,9 @@ static bool make_request(gang_sched *s)
     group.count = group.min = 1;
     spec.groups = &group;
     spec.group_count = 1;
-    return s->foreign.request ||
-           gang__request_compile(s->cluster, &spec, &s->foreign.request, NULL) == GANG_OK;
+    if (!s->foreign.request)
+        (void)!gang__request_compile(s->cluster, &spec, &s->foreign.request, NULL);
+    return s->foreign.request;
 }
 
 static void forget(gang_sched *s, struct gang__foreign_node *n)
@@ -104,8 +104,9 @@ gang_result gang__foreign_set(gang_sched *s, gang_node_id node, struct gang__cla
     struct gang__claim_of *own_of;
     if (!n && count == 0)
         return GANG_OK;
-    if (!make_request(s) || !gang__grow(&s->mem, (void **)&s->foreign.node, &s->foreign.cap,
-                                        s->foreign.count + 1, sizeof(fresh)))
+    if (!gang__foreign_request(s) ||
+        !gang__grow(&s->mem, (void **)&s->foreign.node, &s->foreign.cap, s->foreign.count + 1,
+                    sizeof(fresh)))
         return GANG_ENOMEM;
     n = node_of(s, node); /* it may have moved */
     struct gang__claim *own = claims_new(s, claim, of, count, &own_of);
@@ -204,7 +205,7 @@ bool gang__foreign_copy(gang_sched *s, const gang_sched *from)
         return true;
     if (!gang__grow(&s->mem, (void **)&s->foreign.node, &s->foreign.cap, f->count,
                     sizeof(*f->node)) ||
-        !make_request(s))
+        !gang__foreign_request(s))
         return false;
     for (size_t i = 0; i < f->count; i++) {
         struct gang__foreign_node *n = &s->foreign.node[i];

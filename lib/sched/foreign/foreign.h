@@ -13,6 +13,10 @@
 gang_result gang__foreign_set(gang_sched *s, gang_node_id node, struct gang__claim *claim,
                               const struct gang__claim_of *of, size_t count);
 
+/* A request of one task that asks for nothing, for allocations that hold what no job has. The
+ * scheduler keeps it. NULL: out of memory. */
+gang_request *gang__foreign_request(gang_sched *s);
+
 /* The allocation that holds the claims on a node; GANG_ID_NONE: none. */
 gang_alloc_id gang__foreign_alloc(const gang_sched *s, gang_node_id node);
 

@@ -87,7 +87,7 @@ static int32_t show_kept(struct node_walk *w)
     for (const struct gang__handover *h = w->s->stop.handovers; h && r == 0; h = h->next) {
         set_job(w, h->taker, true);
         for (size_t i = 0; i < h->hold_count && r == 0; i++)
-            r = show(w, h->holds[i], true);
+            r = show(w, h->holds[i].alloc, true);
         for (const struct gang__stop *stop = h->stops; stop && r == 0;
              stop = stop->next_of_handover)
             if (stop->stopped && !stop->tasks && !stop->released)

@@ -60,7 +60,7 @@ static const struct gang__job *taker_of(const gang_sched *s, gang_alloc_id alloc
     for (const struct gang__handover *h = s->stop.handovers; h; h = h->next) {
         bool is = false;
         for (size_t i = 0; i < h->hold_count; i++)
-            is = is || h->holds[i] == alloc;
+            is = is || h->holds[i].alloc == alloc;
         for (const struct gang__stop *stop = h->stops; stop; stop = stop->next_of_handover)
             is = is || (!stop->released && stop->alloc == alloc);
         if (is)

@@ -80,11 +80,14 @@ static struct gang__gang *taker_of(const gang_sched *s, gang_job_id id)
 }
 
 /* The places that the host kept. The handover looks for others in the end if these are taken. */
-static gang_result as_promised(gang_sched *s, const struct gang__job *job)
+static gang_result as_promised(gang_sched *s, const struct gang__gang *taker)
 {
+    const struct gang__job *job = taker->job;
     s->placement.count = 0;
     for (size_t i = 0; i < job->promised_count; i++)
-        if (!gang__places_add(&s->placement, &s->cluster->mem, &job->promised[i]))
+        if (gang__snapshot_adopt(s->worker, s->scratch, gang__gang_request(taker),
+                                 &job->promised[i]) == GANG_ENOMEM ||
+            !gang__places_add(&s->placement, &s->cluster->mem, &job->promised[i]))
             return GANG_ENOMEM;
     return GANG_OK;
 }
@@ -96,7 +99,7 @@ static gang_result place(const struct gang__preemption *p)
     gang_sched *s = p->s;
     struct gang__gang *g = p->taker;
     if (g->job->promised_count > 0)
-        return as_promised(s, g->job);
+        return as_promised(s, g);
     struct gang__where w = gang__preempt_where(p);
     if (p->grow_group >= 0)
         return gang__where_grow(&w, (uint32_t)p->grow_group, p->step, &s->placement);
@@ -114,7 +117,8 @@ static gang_result place(const struct gang__preemption *p)
 /* GANG_ENOMEM: nothing changed. */
 static gang_result restore(gang_sched *s, struct gang__gang *taker, int32_t reason)
 {
-    if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
+    if (gang_snapshot_take(s->worker, s->preempt.base) != GANG_OK ||
+        gang__snapshot_copy(s->scratch, s->preempt.base) != GANG_OK)
         return GANG_ENOMEM;
     if (!each_restored(s, release_in_snapshot, taker))
         return GANG_ENOMEM;

@@ -50,9 +50,12 @@ struct gang__handover {
     struct gang__stop *stops;
     struct gang_placement *places; /* where the taker is to go */
     int64_t place_count;
-    int32_t grow_group;   /* of a taker that runs; -1: its gang starts */
-    int64_t starts_ns;    /* its places were chosen for a start by then */
-    gang_alloc_id *holds; /* placeholders on free capacity of its places */
+    int32_t grow_group; /* of a taker that runs; -1: its gang starts */
+    int64_t starts_ns;  /* its places were chosen for a start by then */
+    struct gang__handover_hold {
+        gang_node_id node;
+        gang_alloc_id alloc; /* holds what was free there of its places */
+    } * holds;
     size_t hold_count, hold_cap;
     int32_t reason;
     bool charged;                /* its queues count what it is about to get, */
