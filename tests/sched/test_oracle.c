@@ -531,6 +531,12 @@ static void submit_running(void)
     adopting = false;
 }
 
+static int32_t print_text(const char *text, size_t length, void *user)
+{
+    (void)user;
+    return fwrite(text, 1, length, stdout) != length;
+}
+
 /* Tasks of several sizes on several nodes; in every second world cores are shared out, too. */
 static void live_guarantees(uint64_t seed, bool preempts)
 {
@@ -545,7 +551,9 @@ static void live_guarantees(uint64_t seed, bool preempts)
         compared++;
         for (int j = 0; j < oracle.jobs; j++)
             if (oracle_may_reclaim(&oracle, j)) {
-                printf("job %d could reclaim\n", j);
+                printf("job %d could reclaim; the scheduler says:\n", j);
+                MUST(gang_job_write_explanation(sched, id[j], print_text, NULL));
+                printf("\n");
                 print_world();
                 otherwise++;
                 violations++;
@@ -575,7 +583,7 @@ static void live_long(void (*live_once)(uint64_t seed, bool preempts), bool pree
     ck_assert_int_eq(violations, 0);
     /* None is known that the library decides wrongly. But the naive scheduler knows less of what
      * was tried before: README.md. */
-    ck_assert_int_le(otherwise, 1 + worlds / 20000);
+    ck_assert_int_le(otherwise, 2 + worlds / 10000);
 }
 
 /* Worlds that the two once decided otherwise. */
@@ -588,6 +596,8 @@ START_TEST(worlds_of_past_differences_agree)
         live(with[i], true);
     for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
         live(without[i], false);
+    live_guarantees(41475, true); /* a submission ended cooldowns, and nothing looked again */
+    live_guarantees(47179, true);
     ck_assert_int_eq(otherwise, 0);
     ck_assert_int_eq(violations, 0);
 }

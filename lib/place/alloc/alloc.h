@@ -61,8 +61,8 @@ void gang__growth_numbers(const gang_worker *w, int64_t *tasks, size_t count);
  * GANG_OK; GANG_ENOMEM: a worker's first call. Owner of the worker. */
 gang_result gang__growth_leaving(gang_worker *w, const int64_t *leaving, size_t count);
 
-/* The plan of gang_alloc_adopt(), on the cluster or on the plan's snapshot. GANG_OK, or as that call
- * refuses. Inside a read section. */
+/* The plan of gang_alloc_adopt(), on the cluster or on the plan's snapshot. Returns GANG_OK, or as
+ * that call refuses. Inside a read section. */
 gang_result gang__adopt_plan(gang_worker *w, gang_request *request,
                              const struct gang_placement *places, int64_t count,
                              struct gang_error *error);

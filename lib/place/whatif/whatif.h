@@ -103,15 +103,15 @@ gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *
 gang_result gang__snapshot_grow_where(gang_worker *w, gang_snapshot *s, gang_alloc_id id,
                                       int32_t group, int64_t tasks, struct gang__places *out);
 
-/* Takes exactly this place in the snapshot, as gang_alloc_adopt() would. Returns GANG_OK; on any
- * error the snapshot is as before: GANG_ENOFIT (taken), GANG_ESTALE (node), GANG_EINVAL, GANG_ERANGE,
- * GANG_ENOMEM. Owner of the worker, and no concurrent call on this snapshot. */
+/* Takes exactly this place in the snapshot, as gang_alloc_adopt() would. Returns GANG_OK;
+ * GANG_ENOFIT (taken), GANG_ESTALE (node), GANG_EINVAL, GANG_ERANGE, GANG_ENOMEM: the snapshot is as
+ * before. Owner of the worker, and no concurrent call on this snapshot. */
 gang_result gang__snapshot_adopt(gang_worker *w, gang_snapshot *s, gang_request *request,
                                  const struct gang_placement *place);
 
 /* What one snapshot has free of a node and the other has not, as words of the node: more is taken
- * there. In the word of the head: millicores beside those of the named cores. False: nothing, or one
- * of them does not show the node. O(words of the node). */
+ * there. In the word of the head: millicores beside those of the named cores. False: nothing, or
+ * one of them does not show the node. O(words of the node). */
 bool gang__snapshot_lacks(const gang_snapshot *before, const gang_snapshot *after,
                           gang_node_id node, uint64_t *words);
 

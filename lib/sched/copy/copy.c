@@ -375,6 +375,7 @@ static void settle(gang_sched *s, const gang_sched *from)
 {
     s->external_events = from->external_events;
     s->preempt.min_runtime_due_ns = from->preempt.min_runtime_due_ns;
+    s->preempt.until_event = from->preempt.until_event;
     s->preempt.stops = from->preempt.stops;
     copy_notes(s, from);
     s->wake.retry = s->wake.retry || from->wake.retry;

@@ -206,7 +206,8 @@ bool gang__inbox_step(gang_sched *s)
     }
     s->info.messages++;
     gang__stats_add_all(s, GANG__STAT_MESSAGES, 1);
-    s->external_events += !answers; /* its own request is no external event */
+    if (!answers) /* its own request is no external event */
+        gang__wake_event(s);
     return true;
 }
 

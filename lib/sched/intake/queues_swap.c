@@ -259,7 +259,7 @@ static void commit(struct swap *w)
     struct gang__submit_view *before = gang__load_relaxed(&s->intake.submit_view);
     struct gang__queue_state **old = s->qs;
     uint32_t count = s->queues ? s->queues->count : 0;
-    s->external_events++;
+    gang__wake_event(s);
     if (s->queues) {
         gang__candidates_unkeep_all(s);
         gang__users_advance(s);

@@ -243,7 +243,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
         q->jobs--;
     job->leaf->idle_since_ns = job->leaf->jobs == 0 ? s->now_ns : INT64_MAX;
     gang__wake_shares(s);
-    s->external_events++;
+    gang__wake_event(s);
     s->info.ended++;
     gang__stats_ended(job->leaf, end);
     job->next = s->ended;

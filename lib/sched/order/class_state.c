@@ -262,7 +262,8 @@ void gang__order_unblock_for_capacity(gang_sched *s)
     s->order.own_stamp = own;
     if (!others && !s->wake.capacity)
         return;
-    s->external_events += others;
+    if (others)
+        gang__wake_event(s);
     for (struct gang__request_class *request_class = s->order.blocked_requests, *next;
          request_class; request_class = next) {
         next = request_class->next_blocked;

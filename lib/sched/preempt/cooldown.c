@@ -103,13 +103,16 @@ void gang__cooldown_note(gang_sched *s, const struct gang__victim *v,
     *to = c;
 }
 
-/* An entry in force spares a gang: the next run after the cooldown may look again. */
+/* An entry in force spares a gang: the first run after the cooldown, or after the event that ends
+ * it later, looks again. */
 static bool in_force(gang_sched *s, const struct gang__cooldown *c)
 {
     if (!holds(s, c))
         return false;
     if (s->now_ns < c->until_ns)
         s->preempt.min_runtime_due_ns = gang__min(s->preempt.min_runtime_due_ns, c->until_ns);
+    else
+        s->preempt.until_event = true;
     return true;
 }
 

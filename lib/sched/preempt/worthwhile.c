@@ -66,8 +66,10 @@ int32_t gang__preempt_bar(gang_sched *s, struct gang__gang *g, int32_t why)
         return GANG_PREEMPTION_SLICE;
     if (gang__reserve_confines(g))
         return GANG_PREEMPTION_RESERVATION;
-    if (g->preempt.handover_failed_at == s->external_events + 1)
+    if (g->preempt.handover_failed_at == s->external_events + 1) {
+        s->preempt.until_event = true;
         return GANG_PREEMPTION_FAILED;
+    }
     if (!gang__preempt_helps(why) && !(why == GANG_WAIT_PLANNED && g->calendar.plan))
         return GANG_PREEMPTION_REASON;
     if (stops_make_up_for(s, g, why))

@@ -185,6 +185,7 @@ struct gang__preempt_sched {
     uint64_t victim_classes;    /* and the classes of preemption of those gangs, as bits */
     int64_t preempted_tasks;    /* in this run, of max_preempted_tasks */
     int64_t min_runtime_due_ns; /* when a gang may preempt, or be a victim, that may not yet */
+    bool until_event;           /* or may only after the next of external_events */
     uint64_t stops; /* gangs, and tasks above a minimum, that were preempted or moved so far */
 };
 

@@ -3,8 +3,8 @@
  * victims stop.
  *
  * How much that is, two snapshots tell: preempt.base shows the cluster before the attempt, and the
- * scratch snapshot without the victims and with the taker on its places. What a node has free in the
- * first and not in the second, the taker takes beyond what victims leave there: cores, memory,
+ * scratch snapshot without the victims and with the taker on its places. What a node has free in
+ * the first and not in the second, the taker takes beyond what victims leave there: cores, memory,
  * devices and parts of them, countables of the site. An allocation of no job holds it. Kinds of the
  * whole cluster are not kept. */
 #include <stdlib.h>

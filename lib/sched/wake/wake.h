@@ -18,6 +18,7 @@
  *   gang__wake_shares()       usage, gang__fair_refresh()
  *   gang__wake_slices()       slice, gang__slice_run()
  *   gang__wake_preemption()   cycle: preemption is tried again
+ *   gang__wake_event()        the same, where it was not to be tried until an event from outside
  *   gang__wake_run()          cycle: the next run is due now
  *   gang__wake_next_run()     cycle: it is, and it unblocks what this run blocked for itself */
 #ifndef GANG__SCHED_WAKE_H
@@ -59,6 +60,17 @@ static inline void gang__wake_capacity(gang_sched *s, int64_t cpu, int64_t pages
 static inline void gang__wake_preemption(gang_sched *s)
 {
     s->wake.changes++;
+}
+
+/* Something happened outside: what was to hold until then (cooldowns, a handover that failed) holds
+ * no more. */
+static inline void gang__wake_event(gang_sched *s)
+{
+    s->external_events++;
+    if (!s->preempt.until_event)
+        return;
+    s->preempt.until_event = false;
+    gang__wake_preemption(s);
 }
 
 /* Capacity came free. How much of it lies on one node is unknown, so all classes may try. */
