@@ -104,8 +104,8 @@ gang_result gang__snapshot_grow_where(gang_worker *w, gang_snapshot *s, gang_all
                                       int32_t group, int64_t tasks, struct gang__places *out);
 
 /* Takes exactly this place in the snapshot, as gang_alloc_adopt() would. Returns GANG_OK;
- * GANG_ENOFIT (taken), GANG_ESTALE (node), GANG_EINVAL, GANG_ERANGE, GANG_ENOMEM: the snapshot is as
- * before. Owner of the worker, and no concurrent call on this snapshot. */
+ * GANG_ENOFIT (taken), GANG_ESTALE (node), GANG_EINVAL, GANG_ERANGE, GANG_ENOMEM: the snapshot is
+ * as before. Owner of the worker, and no concurrent call on this snapshot. */
 gang_result gang__snapshot_adopt(gang_worker *w, gang_snapshot *s, gang_request *request,
                                  const struct gang_placement *place);
 
