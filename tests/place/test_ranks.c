@@ -113,7 +113,7 @@ START_TEST(tasks_of_every_size_are_found)
             if (below(16) == 0)
                 gone[count++] = list->task[k].task;
         (void)!gang_alloc_shrink(s.w, id, gone, (int64_t)count, NULL);
-        expect_tasks(id, 1300);
+        expect_tasks(id, 3 * 600);
     }
 }
 END_TEST

@@ -47,12 +47,15 @@ static void must(gang_result r)
     CHECK(r == GANG_OK, "%s", gang_result_name(r));
 }
 
-/* Some tasks of a gang: all that stop, or some that do not. Returns how many. */
-static size_t choose_tasks(const struct gang *p, bool stopping, int64_t tasks[MAX_TASKS])
+/* Some tasks of a gang: all that stop, or some that do not. Returns how many. In a callback not
+ * those that may be lost: a task that just came may have the number. */
+static size_t choose_tasks(const struct work *w, const struct gang *p, bool stopping,
+                           int64_t tasks[MAX_TASKS])
 {
     size_t n = 0;
     for (int i = 0; i < p->tasks; i++)
-        if (p->place[i].stopping == stopping && (stopping || one_in(3)))
+        if (p->place[i].stopping == stopping && (stopping || one_in(3)) &&
+            !(in_run && may_vanish(w, &p->place[i])))
             tasks[n++] = p->place[i].task;
     return n;
 }
@@ -64,6 +67,8 @@ static void report_tasks(struct work *w, int gang, const int64_t *tasks, size_t 
      * new start. */
     gang_alloc_id alloc = !in_run && one_in(4) ? GANG_ID_NONE : p->alloc;
     TRACE("report %zu tasks of job %d: %d", count, index_of(w), what);
+    for (size_t i = 0; i < count; i++)
+        TRACE("     task %" PRId64, tasks[i]);
     must(gang_report_tasks(sched, w->id, gang, alloc, tasks, count, what));
     w->left = runs;
     for (size_t i = 0; i < count && what >= GANG_TASK_SUCCEEDED; i++) {
@@ -95,7 +100,7 @@ static void report_some(void)
     struct work *w = some_work(is_running);
     if (!w)
         return;
-    size_t count = choose_tasks(&w->gang[0], false, tasks);
+    size_t count = choose_tasks(w, &w->gang[0], false, tasks);
     if (count)
         report_tasks(w, 0, tasks, count, what[below(6)]);
 }
@@ -106,7 +111,7 @@ static void report_idle(void)
     struct work *w = some_work(is_running);
     if (!w || w->left >= runs)
         return;
-    size_t count = choose_tasks(&w->gang[0], false, tasks);
+    size_t count = choose_tasks(w, &w->gang[0], false, tasks);
     if (count)
         report_tasks(w, 0, tasks, count, GANG_TASK_IDLE);
 }
@@ -116,7 +121,7 @@ static void report_gone(void)
     int64_t tasks[MAX_TASKS];
     struct work *w = some_work(is_stopping);
     for (int k = 0; w && k < MAX_PARTS; k++) {
-        size_t count = choose_tasks(&w->gang[k], true, tasks);
+        size_t count = choose_tasks(w, &w->gang[k], true, tasks);
         if (count > 1 && one_in(3))
             count--;
         if (count)

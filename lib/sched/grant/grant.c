@@ -207,6 +207,7 @@ static void undo_growth(gang_sched *s, struct gang__gang *g)
     g->job->not_before_ns = gang__add_sat(s->now_ns, s->opts.refused_ns);
     gang__wake_capacity_any(s);
     gang__order_unblock_queues(s, g->job->leaf);
+    gang__reports_growth_refused(s, g);
     gang__job_settle(s, g->job);
 }
 

@@ -111,6 +111,14 @@ static void lose_members(gang_sched *s, struct gang__gang *g, const struct gang_
     }
 }
 
+void gang__reports_growth_refused(gang_sched *s, struct gang__gang *g)
+{
+    const struct gang__found none = {NULL, 0, 0};
+    if (g->job->loss == GANG_LOSS_SHRINK && !g->job->ending && g->alloc != GANG_ID_NONE &&
+        gang__below_minimum(g))
+        gang__job_restart(s, g->job, &none);
+}
+
 /* The running tasks of the report do not come back: roles and the loss policy decide. */
 static void after_loss(gang_sched *s, struct gang__report *r, bool fenced)
 {

@@ -223,9 +223,11 @@ static void leave_usage(gang_sched *s, struct gang__gang *g, struct gang__stop *
         gang__order_rekey_user(s, g->job->leaf, g->job->leaf_user);
 }
 
-/* Count the tasks as preempted, unless the job itself is to end or to shrink. */
-static void count_preempted(gang_sched *s, const struct gang__stop *stop)
+/* Count the tasks as preempted, unless the job itself is to end or to shrink. A job that ends when
+ * it is preempted waits as before if the host has not heard of its start, or of any of its tasks. */
+static void count_preempted(gang_sched *s, const struct gang__stop *stop, bool has_run)
 {
+    bool heard = has_run && (stop->left > 0 || stop->own_count == 0); /* 0: asked earlier */
     struct gang__job *job = stop->gang->job;
     bool all = !stop->tasks, for_others = gang__stop_is_for_others(stop->reason);
     if (!for_others && stop->reason != GANG_REASON_STALE && stop->reason != GANG_REASON_MOVE &&
@@ -238,7 +240,7 @@ static void count_preempted(gang_sched *s, const struct gang__stop *stop)
     if (all || !stop->gang->demands) /* else it goes on to demand what it demanded */
         stop->gang->preempt.stopped =
             for_others || stop->reason == GANG_REASON_MOVE || stop->reason == GANG_REASON_SLICE;
-    if (all && for_others && job->leaf->q->preempt == GANG_PREEMPT_MODE_CANCEL) {
+    if (all && for_others && heard && job->leaf->q->preempt == GANG_PREEMPT_MODE_CANCEL) {
         job->ending = true;
         job->end_wanted = GANG_END_PREEMPTED;
     }
@@ -274,7 +276,7 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
     if (stop->to && handover)
         gang__move_begin(s, stop);
     gang__stopping_in(stop);
-    count_preempted(s, stop);
+    count_preempted(s, stop, has_run);
     /* The host is not asked if all tasks were asked earlier, one by one, or if the host has not
      * heard of the start. */
     if (stop->left == 0 || !has_run) {
