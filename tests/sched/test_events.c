@@ -680,8 +680,9 @@ static void check_forgotten(const struct work *w)
           index_of(w));
     for (int k = 0; k < MAX_PARTS; k++)
         if (w->gang[k].alloc != GANG_ID_NONE &&
-            !w->gang[k].because) /* it may be kept for that job */
-            CHECK(gang_alloc_get(stage.c, w->gang[k].alloc, &alloc) == GANG_ESTALE,
+            !w->gang[k].because) /* it, or tasks of which the host never heard, may be kept */
+            CHECK(gang_alloc_get(stage.c, w->gang[k].alloc, &alloc) == GANG_ESTALE ||
+                      alloc.tasks == 0,
                   "job %d ended, but holds something", index_of(w));
 }
 

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/rcu.h"
 #include "place/alloc/alloc.h"
-#include "place/alloc/hold.h"
 #include "place/explain/explain.h"
 #include "place/fit/fit.h"
 #include "place/pack/pack.h"

@@ -87,8 +87,8 @@ void gang__reports_trim(gang_sched *s, struct gang__gang *g);
 /* The gang is to start again as a whole: tasks that ended before do not count. */
 void gang__reports_reset(gang_sched *s, struct gang__gang *g);
 
-/* The host refused more tasks for a gang: those that it lost since they were granted may not be made
- * up for. */
+/* The host refused more tasks for a gang: those that it lost since they were granted may not be
+ * made up for. */
 void gang__reports_growth_refused(gang_sched *s, struct gang__gang *g);
 
 /* A gang began to run, got tasks or lost some: note whether it is below its minimum. */

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "place/alloc/alloc.h"
-#include "place/alloc/hold.h"
 #include "place/whatif/whatif.h"
 #include "sched/foreign/foreign.h"
 #include "sched/stop/stop_in.h"

@@ -224,7 +224,8 @@ static void leave_usage(gang_sched *s, struct gang__gang *g, struct gang__stop *
 }
 
 /* Count the tasks as preempted, unless the job itself is to end or to shrink. A job that ends when
- * it is preempted waits as before if the host has not heard of its start, or of any of its tasks. */
+ * it is preempted waits as before if the host has not heard of its start, or of any of its
+ * tasks. */
 static void count_preempted(gang_sched *s, const struct gang__stop *stop, bool has_run)
 {
     bool heard = has_run && (stop->left > 0 || stop->own_count == 0); /* 0: asked earlier */
