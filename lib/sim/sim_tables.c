@@ -201,8 +201,8 @@ void gang__sim_write_job(struct gang__sim_out *o, const gang_sim *sim, int32_t t
 void gang__sim_write_header(struct gang__sim_out *o, int32_t table)
 {
     static const char *const header[] = {
-        "job,queue,user,state,end,submit_s,start_s,end_s,run_s,limit_s,queue_s,suspended_s,ran_s,"
-        "lost_s,tasks,cpu_milli,memory_bytes,gpu_milli,starts,preemptions,failures,index\n",
+        "job,queue,user,state,end,submit_s,start_s,end_s,run_s,time_limit_s,queue_s,suspended_s,"
+        "ran_s,lost_s,tasks,cpu_milli,memory_bytes,gpu_milli,starts,preemptions,failures,index\n",
         "job,node,begin_s,end_s,tasks,cpu_milli,memory_bytes,gpu_milli,gpus,part,index\n",
         "at_s,running,pending,cpu_milli,memory_bytes,gpu_milli,nodes_up\n",
         "job_id,workload_name,profile,submission_time,requested_number_of_resources,"
