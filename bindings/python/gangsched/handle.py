@@ -8,7 +8,7 @@
   ends.
 * After ``fork()`` the child has its own copy of each object. If another thread was using an object
   during fork(), the object may be half changed, and the child gets ``Closed``. Clusters are an
-  exception: the library completes what was under way (core.h, "fork()"). A simulation that writes
+  exception: the library completes what was under way. A simulation that writes
   its tables to files stays with the parent.
 """
 

@@ -3,6 +3,7 @@
 
 from typing import Any, Dict, Iterator, Mapping, Optional
 
+from .closest import unknown
 from .errors import NotFound
 from .queues import Queues
 
@@ -72,7 +73,7 @@ class Presets(Mapping[str, Preset]):
 
     def __getitem__(self, name: str) -> Preset:
         if name not in self._listed:
-            raise NotFound("no preset '%s' (there are %s)" % (name, ", ".join(self._listed)))
+            raise NotFound(unknown("preset", name, self._listed))
         return self._listed[name]
 
     def __contains__(self, name: object) -> bool:

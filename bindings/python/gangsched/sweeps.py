@@ -127,7 +127,7 @@ def compare(
     ::
 
         gs.compare(["fifo", "sjf", "srtf"], cluster, trace).table
-        strict = {"queues": tree.everywhere(block="strict")}
+        strict = {"queues": tree.with_all(block="strict")}
         gs.compare({"strict": strict, "mine": my_policy}, cluster, trace)
 
     Parameters
@@ -320,7 +320,9 @@ def sweep(
     """
     params = grid_of(grid)
     if on_error not in ("raise", "keep"):
-        raise InvalidArgument("on_error is raise or keep", path="on_error")
+        raise InvalidArgument(
+            "on_error: expected 'raise' or 'keep', not %r" % (on_error,), path="on_error"
+        )
     if on_error == "keep":
         fn = _Keeping(fn)
     found: Dict[int, Any] = {}

@@ -15,9 +15,19 @@ if TYPE_CHECKING:
 
 
 class Explanation(Mapping[str, Any]):
-    """Why a request fits or not: the members of gang_request_write_explanation(), unchanged.
+    """Why a request fits or not, or why a job waits: a dict; ``str(e)`` is one English line.
 
-    ``str(e)`` is one English line. Plain data of any thread.
+    For a request: ``answer``, ``text``, ``constraint``, ``kind``, ``requested`` and ``available``
+    (in millicores, bytes, milli-GPUs) of the decisive reason, and ``groups`` with the same for each
+    group of tasks: ``want``, ``fit``, ``nodes``, ``nodes_fit``, how many nodes each constraint
+    ``refused``. For a job: ``state``, ``text``, ``reasons``.
+
+    >>> import gangsched as gs
+    >>> why = gs.Cluster.uniform(1).explain(gpu=9)
+    >>> why.answer, why["requested"], why["available"]
+    ('never', 9000, 8000)
+
+    Plain data of any thread.
     """
 
     def __init__(self, data: Mapping[str, Any]) -> None:

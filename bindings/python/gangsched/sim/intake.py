@@ -51,11 +51,35 @@ class SimulationIntake(SimulationState):
     def submit(
         self, job: Optional[Mapping[str, Any]] = None, *, run_s: RunTime, **keywords: Any
     ) -> int:
-        """Submit one job now, with all members of a job of the JSON format.
+        """Submit one job now.
 
-        ::
+        Its members are those of a :class:`gangsched.Request`, and:
 
-            simulation.submit(count=4, gpu=1, run_s=60, queue="a")
+        ``name``, ``queue``, ``user``, ``user_groups``
+            Texts, and a list of them. The queue may be missing if there is one, or a default.
+        ``priority``, ``preemptible``, ``hold``, ``never_preempts``
+            A whole number (0; higher goes first); True (default), False or ``"above-min"``; True:
+            it waits until it is released; True: nothing is preempted for it.
+        ``time_limit_s``, ``begin_s``, ``deadline_s``
+            How long it may run (as the queue says); when it may start, and by when it must have
+            ended, seconds of the simulation (any time).
+        ``after``
+            ``[{"job", "when": "start" | "end" | "success"}]``: jobs that must come first.
+        ``reservation``, ``partitions``, ``array`` with ``array_max_running``
+            A reservation inside which alone it starts; partitions in order of preference; the name
+            of its array, and how many of its jobs run at once.
+        ``loss``, ``max_restarts``, ``restart_delay_s``, ``refill_s``
+            What follows when it loses tasks: ``"count"`` (default: they count as lost), ``"fail"``,
+            ``"restart"``, ``"refill"``, ``"shrink"``; bounds of these.
+        ``parallelism``, ``start_full``, ``prefer_wait_s``, ``start_within_s``, ``back_off_s``
+            Tasks that run at a time; True: all tasks that fit start at once; how long it waits for
+            preferred domains; after which wait it fails, or backs off.
+
+        >>> import gangsched as gs
+        >>> with gs.Simulation(gs.Cluster.uniform(1)) as simulation:
+        ...     job = simulation.submit(count=4, gpu=1, run_s=60, time_limit_s=90)
+        ...     simulation.run().now_s, simulation.job(job)["end"]
+        (60.0, 'success')
 
         Groups may start after one another::
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple,
 from .._native import ffi, lib, new, text, utf8
 from ..errors import Busy, GangError, InvalidArgument, NotFound, check, new_error, placed
 from ..handle import Handle
+from .._lazy import deprecated
 from ..values import ns
+from ..closest import unknown
 from .queue_use import QueueUse
 from ..queues import Queues
 
@@ -104,9 +106,19 @@ class Scheduling(Handle):
         """Set the priority of a waiting or running job. Higher goes first."""
         self._command("set_priority", job, int(priority))
 
-    def set_time_limit(self, job: JobRef, limit_s: float) -> None:
-        """Set the time limit of a job, from its start, seconds; 0: none."""
-        self._command("set_time_limit", job, ns(limit_s, "limit_s"))
+    def set_time_limit(
+        self, job: JobRef, time_limit_s: Optional[float] = None, *, limit_s: Optional[float] = None
+    ) -> None:
+        """Set the time limit of a job, from its start, seconds; 0: none.
+
+        ``limit_s`` is the deprecated name of ``time_limit_s``.
+        """
+        if limit_s is not None:
+            deprecated("the argument limit_s", "time_limit_s")
+            time_limit_s = limit_s
+        if time_limit_s is None:
+            raise TypeError("set_time_limit() needs time_limit_s")
+        self._command("set_time_limit", job, ns(time_limit_s, "time_limit_s"))
 
     # ---- queues --------------------------------------------------------------------------
 
@@ -182,7 +194,7 @@ class Scheduling(Handle):
         with self._changing() as sched:
             was = self.tree or _alone()
             if name not in was:
-                raise NotFound("no queue '%s'" % name)
+                raise NotFound(unknown("queue", name, was))
             at, error = list(was).index(name), new_error()
             try:
                 tree = was.changed(name, **fields)

@@ -101,6 +101,8 @@ class StreamedResult(Result):
         table = table.iloc[numpy.argsort(table["index"].to_numpy(), kind="stable")]
         words = {**self._words, "state": JobState.words(), "end": JobEnd.words()}
         raw: Dict[str, Any] = {}
+        # "limit_s" is the name of the column before version 0.2.
+        table = table.rename(columns={"limit_s": "time_limit_s"})
         for name, _, scale in COLUMNS:
             column = table[_IN_FILE.get(name, name)]
             if scale == 0:

@@ -42,11 +42,18 @@ def _title(axes: Any, said: Optional[str], default: str) -> None:
 
 #: Titles of distributions, by column.
 _CALLED = {
-    "wait_s": "Time jobs wait",
-    "queue_s": "Time jobs wait, also between starts",
-    "jct_s": "From submission to the end",
-    "run_s": "Time jobs run",
-    "slowdown": "Slowdown: completion time over run time",
+    "wait_s": "CDF of waiting time",
+    "queue_s": "CDF of total queueing time",
+    "jct_s": "CDF of job completion time",
+    "run_s": "CDF of run time",
+    "slowdown": "CDF of slowdown (completion time over run time)",
+}
+
+
+#: Names of times on the axis of a distribution.
+_NAMES = {
+    "wait_s": "waiting time", "queue_s": "total queueing time", "jct_s": "job completion time",
+    "run_s": "run time",
 }
 
 
@@ -134,7 +141,7 @@ def gantt(
         )
         boxes.set(edgecolor="white" if few else "none", rasterized=not few, antialiased=few)
         ax.add_collection(boxes, autolim=False)
-    _title(ax, title, "Allocations on %d nodes, one colour for each %s" % (len(shown.nodes), color))
+    _title(ax, title, "Gantt chart of %d nodes, one colour for each %s" % (len(shown.nodes), color))
     ax.set_xlim(0, wide)
     ax.set_ylim(shown.total, 0)
     ax.set_xlabel("time (%s)" % unit)
@@ -200,9 +207,9 @@ def cdf(
         part = numpy.arange(1, len(found) + 1) / max(len(found), 1)
         ax.step(found / scale, part, where="post", label=label or None)
     ax.set_ylim(0, 1)
-    _title(ax, title, _CALLED.get(column, "Jobs by %s" % column))
-    ax.set_ylabel("fraction of the jobs")
-    called = "in the queue" if column == "queue_s" else column[:-2]
+    _title(ax, title, _CALLED.get(column, "CDF of %s" % column))
+    ax.set_ylabel("fraction of jobs")
+    called = _NAMES.get(column, column[:-2])
     ax.set_xlabel("%s (%s)" % (called, unit) if unit else column)
     ax.spines[["top", "right"]].set_visible(False)
     if any(results):
@@ -213,8 +220,8 @@ def cdf(
 #: Columns of a table of results: path in the summary, heading, format.
 SHOWN = (
     (("jobs",), "jobs", "%d"),
-    (("wait_s", "mean"), "mean wait (s)", "%.0f"),
-    (("wait_s", "p99"), "p99 wait (s)", "%.0f"),
+    (("wait_s", "mean"), "mean waiting time (s)", "%.0f"),
+    (("wait_s", "p99"), "p99 waiting time (s)", "%.0f"),
     (("jct_s", "mean"), "mean JCT (s)", "%.0f"),
     (("bounded_slowdown", "mean"), "mean bounded slowdown", "%.2f"),
     (("makespan_s",), "makespan (s)", "%.0f"),
