@@ -22,16 +22,20 @@ class GangError(Exception):
         One English line, without the path.
     path
         The place in the input, e.g. ``"queues[2].limit.gpu"``, or ``""``.
-    line, column
-        The place in the input text, from 1; 0 if it does not apply.
+    line
+        The line of the input text, from 1; 0 if it does not apply.
+    column
+        The column there, from 1; 0 if it does not apply.
     constraint
         The constraint that refused: ``"kind"``, ``"same"``...; ``"none"``.
     group
         The index of the task group that does not fit, or -1.
     kind
         The number of the resource kind that is short, or -1.
-    requested, available
-        Amounts in the unit of the kind (millicores, bytes, milli-GPUs).
+    requested
+        The amount that is short, in the unit of the kind (millicores, bytes, milli-GPUs).
+    available
+        What there is of it, in the same unit.
     nodes
         The number of nodes that were tested.
     id

@@ -142,8 +142,9 @@ _all: Dict[int, "weakref.ref[Handle]"] = {}
 
 
 def _forget(key: int) -> Callable[[Any], None]:
-    def forget(_: Any) -> None:
-        _all.pop(key, None)
+    # bound here: when the interpreter ends, the name may be gone before the last object
+    def forget(_: Any, pop: Callable[..., Any] = _all.pop) -> None:
+        pop(key, None)
 
     return forget
 

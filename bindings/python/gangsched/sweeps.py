@@ -73,25 +73,9 @@ class Comparison(Mapping[str, Result]):
         axes: Any = None,
     ) -> Any:
         """Bars of columns of :attr:`table`. Returns the matplotlib axes."""
-        from matplotlib import pyplot
+        from .viz.plots import bars
 
-        listed = list(columns)
-        if axes is None:
-            _, axes = pyplot.subplots(
-                1,
-                len(listed),
-                figsize=(3.2 * len(listed), 3),
-                constrained_layout=True,
-                squeeze=False,
-            )
-            axes = axes[0]
-        table = self.table
-        for one, column in zip(axes, listed):
-            one.bar(list(table.index), table[column], color="#1f5f99")
-            one.set_title(column.replace("_", " "), fontsize=9)
-            one.tick_params(axis="x", rotation=30)
-            one.spines[["top", "right"]].set_visible(False)
-        return axes
+        return bars(self.table, list(columns), axes)
 
     def report(self, path: "Union[str, os.PathLike[str]]", **options: Any) -> None:
         """Write all results as one self-contained HTML page, see :func:`gangsched.report.html`."""

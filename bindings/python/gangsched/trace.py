@@ -76,7 +76,7 @@ class Trace(Handle):
         trace = gs.Trace([{"submit_s": 0, "run_s": 60, "count": 4, "gpu": 1}, ...])
         trace.to_dataframe().groupby("queue").gpus.sum()
 
-    A job is a dict. Its members have the names of a :class:`Request`:
+    A job is a dict; a :class:`Request` has the same names:
 
     ``job`` (or ``name``)
         Its name, unique in the trace; the position if not given.
@@ -161,6 +161,9 @@ class Trace(Handle):
     ) -> "Trace":
         """Read a file, compressed (gzip, bzip2, xz) or not.
 
+        Rows of jobs that never ran (a run time of -1, say) are left out, with a warning that says
+        how many, and the line of the first one (:attr:`skipped_line`).
+
         Parameters
         ----------
         format
@@ -177,9 +180,6 @@ class Trace(Handle):
             Operations a second of one resource; 0: 10^9.
         lenient, most
             Deprecated: ``on_error="skip"``, ``max_jobs``.
-
-        Rows of jobs that never ran (a run time of -1, say) are left out, with a warning that says
-        how many, and the line of the first one (:attr:`skipped_line`).
 
         Raises
         ------
@@ -250,6 +250,8 @@ class Trace(Handle):
             ``mem_mib``, ``gpus`` are those of all tasks. None: ``"job"`` if there is a column
             ``cpus``, else ``"task"``.
 
+        Examples
+        --------
         >>> import pandas
         >>> import gangsched as gs
         >>> table = pandas.DataFrame({"submit_s": [0], "run_s": [60], "tasks": [4], "gpus": [8]})
@@ -281,6 +283,8 @@ class Trace(Handle):
             By the rules of pandas: a mask (one bool a job: list, array, Series), a slice, or a list
             of positions or of names, whose order the new trace has.
 
+        Examples
+        --------
         ::
 
             table = trace.to_dataframe()
@@ -548,6 +552,8 @@ class Trace(Handle):
             ``"job"``: ``cpus``, ``mem_mib``, ``gpus`` of all tasks. ``"task"``: ``cpu``,
             ``mem_mib``, ``gpu`` of one task (the mean, where its groups differ).
 
+        Examples
+        --------
         >>> import gangsched as gs
         >>> trace = gs.Trace([{"submit_s": 0, "run_s": 60, "count": 4, "gpu": 2}])
         >>> trace.to_dataframe().gpus[0], trace.to_dataframe("task").gpu[0]

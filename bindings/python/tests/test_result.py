@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 
@@ -275,7 +276,12 @@ def test_policies_are_compared(cluster, trace):
     )
     assert table.wait_s_mean["sjf"] < table.wait_s_mean["fifo"]
     found.cdf("jct_s")
-    found.plot()
+    axes = found.plot()
+    waits = [bar.get_height() for bar in axes[0].patches]
+    scale = {"hours": 3600, "minutes": 60, "seconds": 1}[re.search(r"\((\w+)\)", axes[0].get_title())[1]]
+    assert axes[0].get_title().startswith("mean waiting time (") and waits == pytest.approx(
+        (table.wait_s_mean / scale).tolist())
+    assert [text.get_text() for text in axes[0].texts] == ["%.3g" % wait for wait in waits]
     pyplot.close("all")
     assert "sjf" in found._repr_html_() and repr(found) == "<Comparison: fifo, sjf, module_policy>"
     tree = gs.Queues({"q": {}})

@@ -74,6 +74,8 @@ class Request(Mapping[str, Any]):
         search calls it on the thread of the call. It must not change the cluster. An exception ends
         the call without a change.
 
+    Examples
+    --------
     >>> import gangsched as gs
     >>> cluster = gs.Cluster.uniform(2, gpus=4)
     >>> cluster.fits(gs.Request(count=8, gpu=1)), cluster.fits(gs.Request(count=9, gpu=1))

@@ -241,7 +241,7 @@ class Forecast(Reserving):
     def drain(self, node: Node) -> None:
         """Start no new tasks on a machine; running tasks stay.
 
-        For other states see :attr:`cluster`.
+        For other states see ``cluster``.
         """
         with self._held():
             self.cluster.drain(node)

@@ -258,6 +258,8 @@ class Reserving(Scheduling):
                 ``domain_count``, or ``tasks``, whose members are those of a
                 :class:`gangsched.Request` (``count``, ``cpu``, ``gpu``, ``amounts``, ``profile``).
 
+        Examples
+        --------
         >>> import gangsched as gs
         >>> with gs.Simulation(gs.Cluster.uniform(2)) as simulation:
         ...     found = simulation.reserve(name="demo", start_s=60, duration_s=30, count=1, gpu=8)

@@ -218,6 +218,8 @@ class Result:
             ``"job"``: ``cpus``, ``mem_mib``, ``gpus`` of all tasks. ``"task"``: ``cpu``,
             ``mem_mib``, ``gpu`` of one task (the mean, where its groups differ).
 
+        Examples
+        --------
         >>> import gangsched as gs
         >>> jobs = gs.Trace([{"submit_s": 0, "run_s": 60, "count": 4, "gpu": 2}])
         >>> result = gs.simulate(gs.Cluster.uniform(1), jobs)

@@ -2,7 +2,7 @@
 """Pictures of results, by matplotlib."""
 
 from html import escape
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple
 
 from ..errors import InvalidArgument
 from .lanes import lanes
@@ -215,6 +215,39 @@ def cdf(
     if any(results):
         ax.legend(loc="lower right", frameon=False)
     return ax
+
+
+def bars(table: Any, columns: Sequence[str], axes: Any = None) -> Any:
+    """Draw columns of a table of results as bars with their numbers. See
+    :meth:`gangsched.sweeps.Comparison.plot`.
+    """
+    from matplotlib import pyplot
+
+    if axes is None:
+        _, axes = pyplot.subplots(
+            1, len(columns), figsize=(3.2 * len(columns), 3), constrained_layout=True, squeeze=False
+        )
+        axes = axes[0]
+    for one, column in zip(axes, columns):
+        scale, title = _scaled(column, float(table[column].max()))
+        drawn = one.bar(list(table.index), table[column] / scale, color="#1f5f99")
+        one.bar_label(drawn, fmt="%.3g", fontsize=8, padding=1)
+        one.set_title(title, fontsize=9)
+        one.tick_params(axis="x", rotation=30)
+        one.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _scaled(column: str, largest: float) -> Tuple[float, str]:
+    """Units of a column of summaries in one of the picture, and the title: ``wait_s_mean`` is
+    "mean waiting time (hours)".
+    """
+    name, _, statistic = column.rpartition("_")
+    if not name.endswith("_s"):
+        return 1.0, column.replace("_", " ")
+    scale, unit = _unit(largest)
+    said = "%s %s" % (statistic, _NAMES.get(name, name[:-2].replace("_", " ")))
+    return scale, "%s (%s)" % (said, unit)
 
 
 #: Columns of a table of results: path in the summary, heading, format.
