@@ -82,6 +82,36 @@ def test_files_have_the_names_of_dicts(tmp_path):
                           "gpu_devices": 2}
 
 
+def test_streamed_files_have_the_names_of_tables(cluster, tmp_path):
+    """Also amounts that are no whole numbers, to the byte."""
+    draw = random.Random(7)
+    trace = gs.Trace([
+        {"submit_s": i, "run_s": 5 + i, "count": 1 + i % 3, "cpu": draw.randrange(1, 4000) / 1000,
+         "mem_mib": draw.randrange(1, 2**33) / 2**20, "gpu": draw.choice([0.123, 0.5, 2]),
+         "time_limit_s": 90}
+        for i in range(60)
+    ])
+    plain = gs.simulate(cluster, trace)
+    streamed = gs.simulate(cluster, trace, stream=tmp_path)
+    order = ["begin_s", "index", "node"]  # of one instant: by job, in the files
+    for name in ("jobs", "allocations", "timeline"):
+        mine, other = getattr(plain, name), getattr(streamed, name)
+        if name == "allocations":
+            mine, other = (
+                one.sort_values(order).reset_index(drop=True) for one in (mine, other)
+            )
+        pd.testing.assert_frame_equal(mine, other)
+    jobs, stays, times = (pd.read_csv(tmp_path / (name + ".csv")) for name in
+                          ("jobs", "allocations", "timeline"))
+    assert set(jobs.columns) - {"index"} == set(plain.jobs.columns) - {"wait_s", "jct_s"}
+    jobs = jobs.sort_values("index").reset_index(drop=True)
+    for name in ("cpus", "mem_mib", "gpus", "tasks", "time_limit_s"):
+        assert np.allclose(jobs[name], plain.jobs[name], rtol=0, atol=1e-7)
+    assert set(stays.columns) == set(plain.allocations.columns)
+    assert set(times.columns) == set(plain.timeline.columns)
+    assert np.allclose(times.mem_mib, plain.timeline.mem_mib, rtol=0, atol=1e-6)
+
+
 def test_a_name_is_read_as_the_name_of_a_job():
     assert gs.Trace([{"name": "x", "submit_s": 0, "run_s": 1}])[0]["job"] == "x"
     assert gs.Trace.from_text("name,submit_s,run_s\nx,0,1\n")[0]["job"] == "x"
