@@ -66,7 +66,12 @@ class Preset(Mapping[str, Any]):
 
 
 class Presets(Mapping[str, Preset]):
-    """The presets, by name."""
+    """The presets, by name.
+
+    >>> import gangsched as gs
+    >>> print(", ".join(gs.presets))    # doctest: +ELLIPSIS
+    philly-...
+    """
 
     def __init__(self, listed: Mapping[str, Preset]) -> None:
         self._listed = dict(listed)

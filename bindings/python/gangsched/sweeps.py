@@ -108,9 +108,14 @@ def compare(
 ) -> Comparison:
     """Simulate the same jobs on the same cluster under several policies.
 
+    >>> import gangsched as gs
+    >>> jobs = gs.Trace([{"submit_s": 0, "run_s": run_s, "gpu": 8} for run_s in (90, 30, 60)])
+    >>> found = gs.compare(["fifo", "sjf"], gs.Cluster.uniform(1), jobs)
+    >>> found.table.wait_s_mean.tolist()
+    [70, 40]
+
     ::
 
-        gs.compare(["fifo", "sjf", "srtf"], cluster, trace).table
         strict = {"queues": tree.with_all(block="strict")}
         gs.compare({"strict": strict, "mine": my_policy}, cluster, trace)
 
@@ -270,6 +275,13 @@ def sweep(
     on_error: str = "raise",
 ) -> Sweep:
     """Call ``fn(**params)`` for each combination of parameters.
+
+    >>> import gangsched as gs
+    >>> def longest(nodes, policy):
+    ...     jobs = gs.Trace([{"submit_s": 0, "run_s": 60, "gpu": 8} for _ in range(4)])
+    ...     return gs.simulate(gs.Cluster.uniform(nodes), jobs, policy=policy).jobs.wait_s.max()
+    >>> gs.sweep(longest, {"nodes": [1, 2], "policy": ["fifo"]}).values
+    [180.0, 60.0]
 
     ::
 

@@ -142,10 +142,10 @@ class Replay:
                     self.rows.append("%d,," % seq)
                 else:
                     name = task["node"]
-                    self.rows.append("%d,%s,%s" % (seq, name, "-".join(map(str, task["gpus"]))))
+                    self.rows.append("%d,%s,%s" % (seq, name, "-".join(map(str, task["devices"]))))
                     self.allocated += gpus * milli
                     cpu[name] -= cpu_milli
-                    free[name][task["gpus"]] -= milli
+                    free[name][task["devices"]] -= milli
                     was, lost[name] = lost[name], fragments.of(cpu[name], free[name], model[name])
                     total += lost[name] - was
                 load = round(100 * arrived / openb.capacity)

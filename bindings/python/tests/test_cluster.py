@@ -37,7 +37,7 @@ def test_uniform_makes_equal_nodes(cluster):
 
 
 def test_islands_of_uniform_are_kept_together(cluster):
-    taken = cluster.allocate(gpu=4, same="island").tasks[0]["gpus"]
+    taken = cluster.allocate(gpu=4, same="island").tasks[0]["devices"]
     assert taken in ([0, 1, 2, 3], [4, 5, 6, 7])
 
 

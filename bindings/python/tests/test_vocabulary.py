@@ -269,6 +269,16 @@ def test_old_columns_of_views_are_told_with_a_warning(cluster):
     assert seen[1][0] == [(100, 100 * 10**9)] and len(seen[1][1]) == 2
 
 
+def test_old_members_of_a_task_are_told_with_a_warning(cluster):
+    with cluster.allocate(gpu=0.5, cpu=1.5, mem_mib=100) as made:
+        task = made.tasks[0]
+    assert (task["cpu"], task["mem_mib"], task["gpu"], task["devices"]) == (1.5, 100, 0.5, [0])
+    for name, value in (("cpu_milli", 1500), ("memory_bytes", 100 * 2**20), ("gpus", [0])):
+        assert told(lambda: task[name]) == (value, ["the member %s of a task" % name])
+    with pytest.raises(KeyError):
+        task["colour"]
+
+
 def test_old_methods_work_with_a_warning():
     tree = gs.Queues({"a": {}, "b": {}})
     assert told(lambda: tree.everywhere(weight=2)) == (
@@ -383,6 +393,10 @@ def test_candidates_have_the_names_and_units_of_nodes(cluster):
     (lambda c, t: gs.simulate(c, t).timeline_by("queues"), "queue"),
     (lambda c, t: gs.Queues({"research": {}}).changed("reserch", weight=1), "research"),
     (lambda c, t: gs.Simulation(c).change_queue("defult", weight=1), "default"),
+    (lambda c, t: gs.Simulation(c, queues={"research": {}, "x": {}}).submit(
+        queue="reserch", run_s=1), "research"),
+    (lambda c, t: gs.simulate(c, gs.Trace([{"submit_s": 0, "run_s": 1, "queue": "reserch"}]),
+                              {"research": {}, "x": {}}), "research"),
     (lambda c, t: c.node("n11"), "n1"),
     (lambda c, t: c.set_state("n0", "drained"), "draining"),
     (lambda c, t: gs.presets["tiresas"], "tiresias"),

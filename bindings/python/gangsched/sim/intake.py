@@ -7,7 +7,7 @@ from .._native import ffi, lib
 from ..case import Case, job_dict
 from ..cluster.state import Node
 from ..enums import NodeState
-from ..errors import GangError, check, new_error, placed
+from ..errors import GangError, NotFound, check, new_error, placed
 from ..handle import Box
 from ..trace import Trace, as_trace
 from ..values import ns, runs, whole
@@ -42,7 +42,10 @@ class SimulationIntake(SimulationState):
         error, shift = new_error(), ns(shift_s, "shift_s")
         trace = as_trace(trace)
         with self._held() as sim, trace._held() as pointer:
-            check(lib.gang_sim_add_trace(sim, pointer, shift, error), error)
+            try:
+                check(lib.gang_sim_add_trace(sim, pointer, shift, error), error)
+            except NotFound as failure:
+                raise self._with_meant(failure, _quoted(failure.text)) from None
             self._open().require(trace._open())
             self._boxes.append(trace._open())
             self._traces.append(trace)
@@ -131,7 +134,8 @@ class SimulationIntake(SimulationState):
                 else:
                     check(lib.gang_sim_submit(sim, case.c.jobs, times[0], out, error), error)
             except GangError as refusal:
-                raise placed(refusal, refusal.path.replace("run_ns", "run_s")) from None
+                refusal = placed(refusal, refusal.path.replace("run_ns", "run_s"))
+                raise self._with_meant(refusal, queued.get("queue")) from None
             self._recipe.note("submit", spec, run_s=run_s)
             self._host.settle()  # an exception of on_event: the job is submitted nevertheless
         return int(out[0])
@@ -168,3 +172,8 @@ class SimulationIntake(SimulationState):
                 what="job %r" % (job,),
             )
             self._recipe.note("_command", name, index, *values)
+
+
+def _quoted(text: str) -> str:
+    """What stands in quotes in a message."""
+    return text.split('"')[1] if text.count('"') >= 2 else ""

@@ -55,6 +55,16 @@ class Result:
 
     Plain data of any thread, which can be pickled.
 
+    >>> import gangsched as gs
+    >>> jobs = gs.Trace([{"job": name, "submit_s": 0, "run_s": 60, "gpu": 8} for name in "ab"])
+    >>> result = gs.simulate(gs.Cluster.uniform(1), jobs, policy="fifo")
+    >>> result.jobs[["job", "wait_s", "jct_s", "gpus"]]
+      job  wait_s  jct_s  gpus
+    0   a     0.0   60.0   8.0
+    1   b    60.0  120.0   8.0
+    >>> result.timeline.gpus.max(), result.allocations.node.unique().tolist()
+    (8.0, ['n0'])
+
     Attributes
     ----------
     info : Info

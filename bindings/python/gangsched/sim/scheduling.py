@@ -9,7 +9,7 @@ from ..errors import Busy, GangError, InvalidArgument, NotFound, check, new_erro
 from ..handle import Handle
 from .._lazy import deprecated
 from ..values import ns
-from ..closest import unknown
+from ..closest import meant, unknown
 from .queue_use import QueueUse
 from ..queues import Queues
 
@@ -70,6 +70,18 @@ class Scheduling(Handle):
         only = names[0] if len(names) == 1 else None
         default = self._default_queue or only
         return job if default is None else {**job, "queue": default}
+
+    def _with_meant(self, error: GangError, queue: Any) -> GangError:
+        """The same error; if it is that a queue does not exist, with the closest one that does."""
+        if not isinstance(error, NotFound) or error.path.split(".")[-1] != "queue":
+            return error
+        hint = meant(queue, () if self.tree is None else self.tree)
+        if not hint:
+            return error
+        detail: Dict[str, Any] = {**error.__dict__, "text": error.text + hint}
+        made = type(error)("%s: %s" % (error.path, detail["text"]), detail.pop("code"), **detail)
+        made.__dict__.update(detail)
+        return made
 
     def _frame(self, job: Mapping[str, Any]) -> Dict[str, Any]:
         """What the JSON reader needs to read a job. The lock is held."""

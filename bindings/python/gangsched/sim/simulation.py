@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 class Simulation(RunningSimulation):
     """A simulation that can be stopped anywhere, read, changed, and continued.
 
-    ::
-
-        with gs.Simulation(cluster, trace, queues) as simulation:
-            simulation.run(until_s=3600)
-            other = simulation.fork()                  # what if
-            other.set_node("n7", "down")
-            print(simulation.run().now_s, other.run().now_s)
-            simulation.result().plot()
+    >>> import gangsched as gs
+    >>> jobs = gs.Trace([{"submit_s": 0, "run_s": 600, "gpu": 8} for _ in range(4)])
+    >>> with gs.Simulation(gs.Cluster.uniform(2), jobs) as simulation:
+    ...     at = simulation.run(until_s=300).now_s
+    ...     other = simulation.fork()                  # what if
+    ...     other.set_node("n1", "down")
+    ...     at, simulation.run().now_s, other.run().now_s
+    (300.0, 1200.0, 2100.0)
 
     It works on a copy of the cluster, so that simulations disturb neither each other nor
     allocations. The same input gives the same output.
@@ -348,9 +348,16 @@ class Simulation(RunningSimulation):
 
         O(nodes + jobs).
 
-        ::
+        >>> import gangsched as gs
+        >>> with gs.Simulation(gs.Cluster.uniform(1)) as simulation:
+        ...     one = simulation.submit(gpu=8, run_s=50, time_limit_s=60)
+        ...     two = simulation.submit(gpu=8, run_s=50, time_limit_s=60)
+        ...     at = simulation.run(until_s=10)
+        ...     [(row.job, row.start_s) for row in simulation.forecast().run()]
+        [(1, 60.0)]
 
-            simulation.forecast().run().table                      # expected starts
+        With random run times::
+
             with simulation.forecast(samples=100, run_time=lambda job, sample, draw: 600 * (1 + draw)) as ahead:
                 ahead.add_nodes([{"name": "more", "gpus": 8}])
                 print(ahead.run().table[["name", "low_s", "start_s", "high_s"]])
@@ -446,10 +453,12 @@ def simulate(
 ) -> "Result":
     """Play a trace on a cluster, and return the results.
 
-    ::
-
-        result = gs.simulate(gs.Cluster.uniform(16), gs.Trace.read("philly.csv.gz"), policy="srtf")
-        print(result.summary()["jct_s"]["mean"])
+    >>> import gangsched as gs
+    >>> jobs = gs.Trace([{"submit_s": 0, "run_s": 600, "count": 2, "gpu": 8},
+    ...                  {"submit_s": 60, "run_s": 60, "count": 1, "gpu": 8}])
+    >>> result = gs.simulate(gs.Cluster.uniform(2), jobs, policy="srtf")
+    >>> result.summary()["jct_s"]["mean"]
+    360
 
     Parameters
     ----------
