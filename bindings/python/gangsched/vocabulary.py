@@ -181,11 +181,15 @@ def old_members(job: Mapping[str, Any]) -> Set[str]:
     return found
 
 
+#: Bytes of a file that are searched for old names.
+_LOOKED_AT = 4 << 20
+
 _IN_JSON = re.compile(rb'"(limit_s|limit_ns|gpus|gpu_milli|groups)"\s*:|"(tasks)"\s*:\s*\d')
 
 
 def old_in_text(content: bytes, format: str) -> Set[str]:
-    """The names of version 0.1 in a trace of the library's own formats."""
+    """The names of version 0.1 in a trace of the library's own formats: in its first megabytes."""
+    content = content[:_LOOKED_AT]
     if format == "csv":
         header = content.lstrip(b"\xef\xbb\xbf\r\n \t").split(b"\n", 1)[0]
         columns = {name.strip().strip(b'"').decode("utf-8", "replace") for name in header.split(b",")}
