@@ -26,6 +26,10 @@ static const struct {
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
+/* Commands of the Python package's program of the same name, which hands on those above. */
+static const char *const of_python[] = {"simulate", "compare", "convert", "report"};
+enum { OF_PYTHON = sizeof of_python / sizeof of_python[0] };
+
 static const char usage[] = "usage: gangsched COMMAND [OPTION...] | help [COMMAND] | --version\n";
 
 static int print_help(void)
@@ -51,6 +55,13 @@ static int run_command(int argc, char **argv)
     for (int i = 0; i < COMMANDS; i++) {
         if (strcmp(argv[0], commands[i].name) == 0) {
             return commands[i].run(argc, argv);
+        }
+    }
+    for (int i = 0; i < OF_PYTHON; i++) {
+        if (strcmp(argv[0], of_python[i]) == 0) {
+            cli_failf(NULL, "'%s' is a command of the Python package: python3 -m gangsched %s",
+                      argv[0], argv[0]);
+            return CLI_WRONG;
         }
     }
     cli_failf(NULL, "unknown %s '%s'", argv[0][0] == '-' ? "option" : "command", argv[0]);

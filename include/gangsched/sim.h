@@ -733,11 +733,12 @@ GANG_API gang_result gang_sim_write_summary(const gang_sim *sim,
 
 /** Tables that can be written. */
 enum {
-    /** All columns of jobs, by name; `queue_s` is wait_ns, as in the statistics; `index` is the
-     *  index of the job. */
+    /** All columns of jobs: times in seconds, `cpus` (cores), `mem_mib` (MiB, to the byte) and
+     *  `gpus` of all tasks; `queue_s` is wait_ns, as in the statistics; `index` is the index of the
+     *  job. */
     GANG_SIM_JOBS_CSV = 0,
-    GANG_SIM_ALLOCATIONS_CSV = 1,
-    GANG_SIM_TIMELINE_CSV = 2,
+    GANG_SIM_ALLOCATIONS_CSV = 1, /**< in the same units; `devices`: indices, "0 1" */
+    GANG_SIM_TIMELINE_CSV = 2,    /**< in the same units */
     /** Batsim's jobs table, as evalys reads it: job_id, workload_name, profile, submission_time,
      *  requested_number_of_resources, requested_time, success, final_state, starting_time,
      *  execution_time, finish_time, waiting_time, turnaround_time, stretch, allocated_resources. */

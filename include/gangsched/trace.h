@@ -41,18 +41,21 @@ typedef struct gang_trace gang_trace;
 enum {
     GANG_TRACE_DETECT = 0, /**< reading only: detected from the first lines */
     /** The library's own format: CSV with the columns `job`, `submit_s`, `run_s` and optionally
-     *  `queue`, `user`, `limit_s`, `priority`, `preemptible` ("true", "false", "above-min"),
-     *  `tasks` (1), `min` (all), `cpu` (cores), `mem_mib`, `gpus` (devices), `gpu_milli` (of
-     *  each, 1000), `gpu_models` ("A|B"), `partition` (of nodes; any), where amounts are those
-     *  of one task; `start_s`, `end`
+     *  `queue`, `user`, `time_limit_s`, `priority`, `preemptible` ("true", "false",
+     *  "above-min"), `count` (of tasks, 1), `min` (all), `cpu` (cores), `mem_mib`, `gpu` (whole
+     *  devices, or a share below 1 of each of `gpu_devices`, 1), `gpu_models` ("A|B"),
+     *  `partition` (of nodes; any), where amounts are those of one task; `start_s`, `end`
      *  ("success", "failed", "cancelled", "preempted", "timeout", "unstarted", "refused",
      *  "deadline"). An empty field is the same as a missing column. A job of several groups has
      *  several consecutive rows with the same `job` and a column `group`; values of the whole
-     *  job are then repeated or left empty. */
+     *  job are then repeated or left empty. Also read: `name` for `job`, and the names before
+     *  version 0.2: `limit_s`, `tasks` for `count`; `gpus` (devices) and `gpu_milli` (of each,
+     *  1000) instead of `gpu`. */
     GANG_TRACE_CSV = 1,
-    /** The same members, one JSON object a line; "groups": [{"group": ...}] for several groups;
+    /** The same members, one JSON object a line; "tasks": [{"name": ...}] for several groups;
      *  `preemptible`: true, false or "above-min"; `gpu_models`: also ["A", "B"]; `submit_ns`,
-     *  `run_ns`, `limit_ns`, `start_ns` instead of seconds, exactly. null: unknown. */
+     *  `run_ns`, `time_limit_ns`, `start_ns` instead of seconds, exactly. null: unknown. Also
+     *  read, as before version 0.2: "groups": [{"group": ...}], `limit_ns`. */
     GANG_TRACE_JSONL = 2,
     /** Standard Workload Format 2.2 (Feitelson): 18 numbers a line, comments with ';'. A
      *  processor is a task of one core. Requested numbers take precedence over used ones (memory

@@ -75,6 +75,29 @@ static void write_seconds(struct gang__sim_out *o, int64_t ns)
         write_format(o, ".%0*" PRIu64, digits, gang);
 }
 
+/* An amount that is not negative in units of `scale`, with up to `digits` decimals. */
+static void write_amount(struct gang__sim_out *o, int64_t amount, int64_t scale, int digits)
+{
+    int64_t ten = 1;
+    for (int i = 0; i < digits; i++)
+        ten *= 10;
+    int64_t whole = amount / scale, rest = (amount % scale * ten + scale / 2) / scale;
+    for (; rest && rest % 10 == 0; rest /= 10)
+        digits--;
+    write_format(o, ",%" PRId64, whole);
+    if (rest)
+        write_format(o, ".%0*" PRId64, digits, rest);
+}
+
+/* Cores, MiB (seven decimals tell each byte) and GPUs, each after a comma. */
+static void write_amounts(struct gang__sim_out *o, int64_t cpu_milli, int64_t memory_bytes,
+                          int64_t gpu_milli)
+{
+    write_amount(o, cpu_milli, 1000, 3);
+    write_amount(o, memory_bytes, INT64_C(1) << 20, 7);
+    write_amount(o, gpu_milli, 1000, 3);
+}
+
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
 static const char *end_name(int32_t end)
@@ -107,10 +130,9 @@ static void write_own_job(struct gang__sim_out *o, const gang_sim *sim,
         write_seconds(o, times[t]);
         write_bytes(o, ",", 1);
     }
-    write_format(o,
-                 "%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32
-                 ",%" PRIu32 "\n",
-                 j->tasks, j->cpu_milli, j->memory_bytes, j->gpu_milli, j->starts, j->preemptions,
+    write_format(o, "%" PRId64, j->tasks);
+    write_amounts(o, j->cpu_milli, j->memory_bytes, j->gpu_milli);
+    write_format(o, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 "\n", j->starts, j->preemptions,
                  j->failures, j->index);
 }
 
@@ -130,8 +152,9 @@ void gang__sim_write_allocation(struct gang__sim_out *o, const gang_sim *sim,
     write_seconds(o, a->begin_ns);
     write_bytes(o, ",", 1);
     write_seconds(o, a->end_ns);
-    write_format(o, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",", a->tasks, a->cpu_milli,
-                 a->memory_bytes, a->gpu_milli);
+    write_format(o, ",%" PRId64, a->tasks);
+    write_amounts(o, a->cpu_milli, a->memory_bytes, a->gpu_milli);
+    write_bytes(o, ",", 1);
     const char *between = "";
     for (int bit = 0; bit < 64; bit++)
         if (a->gpus >> bit & 1) {
@@ -144,8 +167,9 @@ void gang__sim_write_allocation(struct gang__sim_out *o, const gang_sim *sim,
 void gang__sim_write_sample(struct gang__sim_out *o, const struct gang_sim_sample *s)
 {
     write_seconds(o, s->at_ns);
-    write_format(o, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n",
-                 s->running, s->pending, s->cpu_milli, s->memory_bytes, s->gpu_milli, s->nodes_up);
+    write_format(o, ",%" PRId64 ",%" PRId64, s->running, s->pending);
+    write_amounts(o, s->cpu_milli, s->memory_bytes, s->gpu_milli);
+    write_format(o, ",%" PRId64 "\n", s->nodes_up);
 }
 
 /* ---- Batsim ---------------------------------------------------------------------------------- */
@@ -201,10 +225,10 @@ void gang__sim_write_job(struct gang__sim_out *o, const gang_sim *sim, int32_t t
 void gang__sim_write_header(struct gang__sim_out *o, int32_t table)
 {
     static const char *const header[] = {
-        "job,queue,user,state,end,submit_s,start_s,end_s,run_s,limit_s,queue_s,suspended_s,ran_s,"
-        "lost_s,tasks,cpu_milli,memory_bytes,gpu_milli,starts,preemptions,failures,index\n",
-        "job,node,begin_s,end_s,tasks,cpu_milli,memory_bytes,gpu_milli,gpus,part,index\n",
-        "at_s,running,pending,cpu_milli,memory_bytes,gpu_milli,nodes_up\n",
+        "job,queue,user,state,end,submit_s,start_s,end_s,run_s,time_limit_s,queue_s,suspended_s,"
+        "ran_s,lost_s,tasks,cpus,mem_mib,gpus,starts,preemptions,failures,index\n",
+        "job,node,begin_s,end_s,tasks,cpus,mem_mib,gpus,devices,gang,index\n",
+        "at_s,running,pending,cpus,mem_mib,gpus,nodes_up\n",
         "job_id,workload_name,profile,submission_time,requested_number_of_resources,"
         "requested_time,success,final_state,starting_time,execution_time,finish_time,"
         "waiting_time,turnaround_time,stretch,allocated_resources\n"};

@@ -17,25 +17,30 @@ enum own {
     RUN,
     QUEUE,
     USER,
-    LIMIT,
+    TIME_LIMIT,
     PRIORITY,
     PREEMPTIBLE,
     GROUP,
-    TASKS,
+    COUNT,
     MIN,
     CPU,
     MEM,
-    GPUS,
-    GPU_MILLI,
+    GPU,
+    GPU_DEVICES,
     GPU_MODELS,
     START,
     END,
-    IN_PARTITION
+    IN_PARTITION,
+    GPUS, /* this and the next: instead of GPU and GPU_DEVICES, before version 0.2 */
+    GPU_MILLI
 };
 static const char *const columns[] = {
-    "job",         "submit_s",   "run_s",   "queue", "user",     "limit_s", "priority",
-    "preemptible", "group",      "tasks",   "min",   "cpu",      "mem_mib", "gpus",
-    "gpu_milli",   "gpu_models", "start_s", "end",   "partition"};
+    "job",         "submit_s",   "run_s",   "queue", "user",      "time_limit_s", "priority",
+    "preemptible", "group",      "count",   "min",   "cpu",       "mem_mib",      "gpu",
+    "gpu_devices", "gpu_models", "start_s", "end",   "partition", "gpus",         "gpu_milli"};
+/* "name" is the word of scenarios; the others are those before version 0.2. */
+static const struct gang__trace_alias aliases[] = {
+    {"name", JOB}, {"limit_s", TIME_LIMIT}, {"tasks", COUNT}, {NULL, 0}};
 
 /* The job whose rows are being read. It is added when a row of another job comes. */
 struct job {
@@ -58,6 +63,19 @@ bool gang__trace_devices(int64_t gpus, int64_t gpu_milli, struct gang__trace_gro
     group->gpu_milli = gpu_milli == 1000 ? gpus * 1000 : gpus ? gpu_milli : 0;
     group->gpu_devices = gpu_milli < 1000 && gpus > 1 ? gpus : 0;
     return true;
+}
+
+const char *gang__trace_gpu(int64_t milli, int64_t devices, struct gang__trace_group *group)
+{
+    if (milli >= 1000 && milli % 1000)
+        return "neither below 1 nor a whole number";
+    if (devices > 0 && (milli < 0 || milli == 0))
+        return "0 of each of the devices";
+    if (devices > 0 && milli >= 1000)
+        return "'gpu_devices' is for a share below 1 of each";
+    group->gpu_milli = milli < 0 ? 0 : milli;
+    group->gpu_devices = devices > 1 ? devices : 0;
+    return NULL;
 }
 
 /* ---- fields -------------------------------------------------------------------------------- */
@@ -101,7 +119,7 @@ static gang_result read_job(struct gang__trace_table *t, struct gang__trace_draf
     const int64_t max = GANG__TRACE_MAX_NS;
     GANG__TRACE_TRY(gang__table_optional(t, SUBMIT, GANG__SECOND, -max, max, &d->submit_ns));
     GANG__TRACE_TRY(gang__table_optional(t, RUN, GANG__SECOND, 0, max, &d->run_ns));
-    GANG__TRACE_TRY(gang__table_optional(t, LIMIT, GANG__SECOND, 0, max, &d->limit_ns));
+    GANG__TRACE_TRY(gang__table_optional(t, TIME_LIMIT, GANG__SECOND, 0, max, &d->limit_ns));
     GANG__TRACE_TRY(gang__table_optional(t, START, GANG__SECOND, -max, max, &d->started_ns));
     GANG__TRACE_TRY(gang__table_optional(t, PRIORITY, 1, INT64_MIN, INT64_MAX, &d->priority));
     GANG__TRACE_TRY(read_word(t, QUEUE, &d->queue));
@@ -110,23 +128,45 @@ static gang_result read_job(struct gang__trace_table *t, struct gang__trace_draf
     return read_end(t, &d->end);
 }
 
-static gang_result read_group(struct gang__trace_table *t, struct gang__trace_group *g)
+/* By the columns before version 0.2. */
+static gang_result read_gpus(struct gang__trace_table *t, struct gang__trace_group *g)
 {
     int64_t gpus = -1, gpu_milli = -1;
+    GANG__TRACE_TRY(gang__table_optional(t, GPUS, 1, 0, GANG_MAX_GPUS, &gpus));
+    GANG__TRACE_TRY(gang__table_optional(t, GPU_MILLI, 1, 0, 1000, &gpu_milli));
+    return gang__trace_devices(gpus, gpu_milli, g)
+               ? GANG_OK
+               : gang__table_fail(t, GPU_MILLI, GANG_EINVAL, "nothing of each of the devices");
+}
+
+static gang_result read_gpu(struct gang__trace_table *t, struct gang__trace_group *g)
+{
+    const int64_t max = 1000 * (int64_t)GANG_MAX_GPUS;
+    int64_t milli = -1, devices = -1;
+    bool before = gang__table_field(t, GPUS).n || gang__table_field(t, GPU_MILLI).n;
+    GANG__TRACE_TRY(gang__table_optional(t, GPU, 1000, 0, max, &milli));
+    GANG__TRACE_TRY(gang__table_optional(t, GPU_DEVICES, 1, 0, GANG_MAX_GPUS, &devices));
+    if (milli < 0 && devices < 0)
+        return read_gpus(t, g);
+    if (before)
+        return gang__table_fail(t, GPU, GANG_EINVAL, "is there beside 'gpus' or 'gpu_milli'");
+    const char *wrong = gang__trace_gpu(milli, devices, g);
+    return wrong ? gang__table_fail(t, GPU, GANG_EINVAL, "%s", wrong) : GANG_OK;
+}
+
+static gang_result read_group(struct gang__trace_table *t, struct gang__trace_group *g)
+{
     const int64_t cpu = GANG_MAX_CPU_MILLI;
     *g = (struct gang__trace_group){.count = 1};
     GANG__TRACE_TRY(gang__table_word(t, GROUP, &g->name));
     GANG__TRACE_TRY(read_word(t, IN_PARTITION, &g->partition));
-    GANG__TRACE_TRY(gang__table_optional(t, TASKS, 1, 1, GANG__TRACE_MAX_TASKS, &g->count));
+    GANG__TRACE_TRY(gang__table_optional(t, COUNT, 1, 1, GANG__TRACE_MAX_TASKS, &g->count));
     g->min = g->count;
     GANG__TRACE_TRY(gang__table_optional(t, MIN, 1, 0, g->count, &g->min));
     GANG__TRACE_TRY(gang__table_optional(t, CPU, 1000, 0, cpu, &g->cpu_milli));
     GANG__TRACE_TRY(gang__table_optional(t, MEM, INT64_C(1) << 20, 0, GANG__TRACE_MAX_MEMORY,
                                          &g->memory_bytes));
-    GANG__TRACE_TRY(gang__table_optional(t, GPUS, 1, 0, GANG_MAX_GPUS, &gpus));
-    GANG__TRACE_TRY(gang__table_optional(t, GPU_MILLI, 1, 0, 1000, &gpu_milli));
-    if (!gang__trace_devices(gpus, gpu_milli, g))
-        return gang__table_fail(t, GPU_MILLI, GANG_EINVAL, "nothing of each of the devices");
+    GANG__TRACE_TRY(read_gpu(t, g));
     return gang__table_models(t, GPU_MODELS, &g->models);
 }
 
@@ -234,6 +274,7 @@ gang_result gang__trace_read_csv(struct gang__trace_reader *r)
 {
     static const struct gang__trace_format format = {.columns = columns,
                                                      .count = GANG__TRACE_COUNT(columns),
+                                                     .aliases = aliases,
                                                      .needed = 1 << JOB | 1 << SUBMIT | 1 << RUN,
                                                      .name = JOB,
                                                      .is_strict = true,

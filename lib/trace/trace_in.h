@@ -258,6 +258,10 @@ gang_result gang__trace_cut(struct gang__trace_reader *r, int64_t gpus, int64_t 
  * are requested. */
 bool gang__trace_devices(int64_t gpus, int64_t gpu_milli, struct gang__trace_group *group);
 
+/* Thousandths of devices of a task: whole devices, or a share below 1000 of each of `devices` (-1:
+ * not given). NULL, or what is wrong. */
+const char *gang__trace_gpu(int64_t milli, int64_t devices, struct gang__trace_group *group);
+
 /* GANG_END_* as our own formats write it. */
 extern const char *const gang__trace_ends[9];
 #define GANG__TRACE_ABOVE_MIN "above-min"

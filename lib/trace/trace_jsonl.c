@@ -7,12 +7,29 @@
 
 #include "trace/trace_json_in.h"
 
-#define GROUP_KEYS \
-    "group", "tasks", "min", "cpu", "mem_mib", "gpus", "gpu_milli", "gpu_models", "partition"
-static const char *const group_keys[] = {GROUP_KEYS};
+/* "tasks" as a number, "gpus", "gpu_milli", "limit_s" and "groups" are the words before version
+ * 0.2. */
+#define GROUP_KEYS                                                                              \
+    "group", "count", "min", "cpu", "mem_mib", "gpu", "gpu_devices", "gpu_models", "partition", \
+        "tasks", "gpus", "gpu_milli"
+static const char *const flat_keys[] = {GROUP_KEYS};
+static const char *const group_keys[] = {"name", GROUP_KEYS};
 static const char *const job_keys[] = {
-    "job",      "submit_s", "submit_ns",   "run_s",   "run_ns",   "queue", "user",   "limit_s",
-    "limit_ns", "priority", "preemptible", "start_s", "start_ns", "end",   "groups", GROUP_KEYS};
+    "job",     "name",         "submit_s",      "submit_ns", "run_s",    "run_ns",   "queue",
+    "user",    "time_limit_s", "time_limit_ns", "limit_s",   "limit_ns", "priority", "preemptible",
+    "start_s", "start_ns",     "end",           "groups",    GROUP_KEYS};
+
+/* Which of two words for the same member an object has. Both: an error. */
+static gang_result one_of(const struct gang__json *object, const char *key, const char *other,
+                          const char **found)
+{
+    struct gang__json at;
+    bool has_other = gang__json_get_or_null(object, other, &at);
+    *found = has_other ? other : key;
+    if (has_other && gang__json_get_or_null(object, key, &(struct gang__json){.value = NULL}))
+        return gang__json_fail(&at, GANG_EINVAL, "is there beside '%s'", key);
+    return GANG_OK;
+}
 
 static gang_result whole(const struct gang__json *object, const char *key, int64_t min, int64_t max,
                          int64_t *value)
@@ -81,24 +98,44 @@ static gang_result models_of(struct gang__trace_reader *r, const struct gang__js
     return result == GANG_OK ? result : gang__json_fail(&at, result, "cannot be kept");
 }
 
+static gang_result gpus_of(const struct gang__json *at, struct gang__trace_group *g)
+{
+    struct gang__json gpu, before;
+    int64_t milli = -1, devices = -1, gpus = -1, gpu_milli = -1;
+    bool is_given = gang__json_get_or_null(at, "gpu", &gpu);
+    if (is_given)
+        GANG__TRACE_TRY(gang__json_milli(&gpu, 0, 1000 * (int64_t)GANG_MAX_GPUS, &milli));
+    GANG__TRACE_TRY(whole(at, "gpu_devices", 0, GANG_MAX_GPUS, &devices));
+    GANG__TRACE_TRY(whole(at, "gpus", 0, GANG_MAX_GPUS, &gpus));
+    GANG__TRACE_TRY(whole(at, "gpu_milli", 0, 1000, &gpu_milli));
+    if (!is_given && devices < 0)
+        return gang__trace_devices(gpus, gpu_milli, g)
+                   ? GANG_OK
+                   : gang__json_fail(at, GANG_EINVAL, "gpu_milli: nothing of each of the devices");
+    if (gang__json_get_or_null(at, "gpus", &before) ||
+        gang__json_get_or_null(at, "gpu_milli", &before))
+        return gang__json_fail(&before, GANG_EINVAL, "is there beside 'gpu' or 'gpu_devices'");
+    const char *wrong = gang__trace_gpu(milli, devices, g);
+    return wrong ? gang__json_fail(is_given ? &gpu : at, GANG_EINVAL, "%s", wrong) : GANG_OK;
+}
+
+/* `name_key`: the member that names the group. */
 static gang_result read_group(struct gang__trace_reader *r, const struct gang__json *at,
-                              struct gang__trace_group *g)
+                              const char *name_key, struct gang__trace_group *g)
 {
     struct gang__json cpu;
-    int64_t gpus = -1, gpu_milli = -1;
+    const char *count;
     *g = (struct gang__trace_group){.count = 1};
-    GANG__TRACE_TRY(gang__trace_json_word(r, at, "group", &g->name));
+    GANG__TRACE_TRY(gang__trace_json_word(r, at, name_key, &g->name));
     GANG__TRACE_TRY(gang__trace_json_word(r, at, "partition", &g->partition));
-    GANG__TRACE_TRY(whole(at, "tasks", 1, GANG__TRACE_MAX_TASKS, &g->count));
+    GANG__TRACE_TRY(one_of(at, "count", "tasks", &count));
+    GANG__TRACE_TRY(whole(at, count, 1, GANG__TRACE_MAX_TASKS, &g->count));
     g->min = g->count;
     GANG__TRACE_TRY(whole(at, "min", 0, g->count, &g->min));
     if (gang__json_get_or_null(at, "cpu", &cpu))
         GANG__TRACE_TRY(gang__json_milli(&cpu, 0, GANG_MAX_CPU_MILLI, &g->cpu_milli));
     GANG__TRACE_TRY(memory_of(at, &g->memory_bytes));
-    GANG__TRACE_TRY(whole(at, "gpus", 0, GANG_MAX_GPUS, &gpus));
-    GANG__TRACE_TRY(whole(at, "gpu_milli", 0, 1000, &gpu_milli));
-    if (!gang__trace_devices(gpus, gpu_milli, g))
-        return gang__json_fail(at, GANG_EINVAL, "gpu_milli: nothing of each of the devices");
+    GANG__TRACE_TRY(gpus_of(at, g));
     return models_of(r, at, &g->models);
 }
 
@@ -132,11 +169,15 @@ static gang_result read_members(struct gang__trace_reader *r, const struct gang_
                                 struct gang__trace_draft *d, char number[24])
 {
     const int64_t max = GANG__TRACE_MAX_NS;
+    const char *name, *seconds, *exact;
     GANG__TRACE_TRY(gang__json_object(job, job_keys, GANG__TRACE_COUNT(job_keys)));
-    GANG__TRACE_TRY(gang__trace_json_name(job, "job", number, &d->name));
+    GANG__TRACE_TRY(one_of(job, "job", "name", &name));
+    GANG__TRACE_TRY(one_of(job, "time_limit_s", "limit_s", &seconds));
+    GANG__TRACE_TRY(one_of(job, "time_limit_ns", "limit_ns", &exact));
+    GANG__TRACE_TRY(gang__trace_json_name(job, name, number, &d->name));
     GANG__TRACE_TRY(time_of(job, "submit_s", "submit_ns", -max, true, &d->submit_ns));
     GANG__TRACE_TRY(time_of(job, "run_s", "run_ns", 0, true, &d->run_ns));
-    GANG__TRACE_TRY(time_of(job, "limit_s", "limit_ns", 0, false, &d->limit_ns));
+    GANG__TRACE_TRY(time_of(job, seconds, exact, 0, false, &d->limit_ns));
     GANG__TRACE_TRY(time_of(job, "start_s", "start_ns", -max, false, &d->started_ns));
     GANG__TRACE_TRY(whole(job, "priority", INT64_MIN, INT64_MAX, &d->priority));
     GANG__TRACE_TRY(gang__trace_json_word(r, job, "queue", &d->queue));
@@ -145,21 +186,31 @@ static gang_result read_members(struct gang__trace_reader *r, const struct gang_
     return read_end(job, &d->end);
 }
 
-/* Where there are "groups", the job itself has none of their members. */
+/* Where there is a list of groups, the job itself has none of their members. */
 static gang_result read_groups(struct gang__trace_reader *r, const struct gang__json *job,
                                const struct gang__json *list, struct gang__trace_group *groups,
                                size_t count)
 {
     struct gang__json beside;
-    for (size_t i = 0; i < GANG__TRACE_COUNT(group_keys); i++)
-        if (gang__json_get(job, group_keys[i], &beside))
-            return gang__json_fail(&beside, GANG_EINVAL, "is there beside 'groups'");
+    const char *name_key;
+    for (size_t i = 0; i < GANG__TRACE_COUNT(flat_keys); i++)
+        if (gang__json_get(job, flat_keys[i], &beside) && beside.value != list->value)
+            return gang__json_fail(&beside, GANG_EINVAL, "is there beside the list of groups");
     for (size_t i = 0; i < count; i++) {
         struct gang__json at = gang__json_element(list, i);
         GANG__TRACE_TRY(gang__json_object(&at, group_keys, GANG__TRACE_COUNT(group_keys)));
-        GANG__TRACE_TRY(read_group(r, &at, &groups[i]));
+        GANG__TRACE_TRY(one_of(&at, "name", "group", &name_key));
+        GANG__TRACE_TRY(read_group(r, &at, name_key, &groups[i]));
     }
     return GANG_OK;
+}
+
+/* The list of groups: "tasks" as in scenarios, "groups" before version 0.2. */
+static bool has_list(const struct gang__json *job, struct gang__json *list)
+{
+    if (gang__json_get_or_null(job, "groups", list))
+        return true;
+    return gang__json_get_or_null(job, "tasks", list) && json_is_array(list->value);
 }
 
 static gang_result read_line(struct gang__trace_reader *r, const struct gang__json *job)
@@ -171,8 +222,8 @@ static gang_result read_line(struct gang__trace_reader *r, const struct gang__js
     GANG__TRACE_TRY(read_members(r, job, &d, number));
     d.groups = &one;
     d.group_count = 1;
-    if (!gang__json_get_or_null(job, "groups", &list)) {
-        GANG__TRACE_TRY(read_group(r, job, &one));
+    if (!has_list(job, &list)) {
+        GANG__TRACE_TRY(read_group(r, job, "group", &one));
         return gang__trace_json_add(r, job, &d);
     }
     GANG__TRACE_TRY(gang__json_array(&list, GANG__TRACE_MAX_GROUPS, &d.group_count));

@@ -67,6 +67,7 @@ static int32_t detect_table(const char *text, size_t length)
         const char *column[5];
     } known[] = {/* those that say more before those that say less */
                  {GANG_TRACE_CSV, 3, {"job", "submit_s", "run_s"}},
+                 {GANG_TRACE_CSV, 3, {"name", "submit_s", "run_s"}},
                  {GANG_TRACE_OPENB, 4, {"name", "cpu_milli", "memory_mib", "num_gpu"}},
                  {GANG_TRACE_HELIOS, 5, {"job_id", "gpu_num", "state", "submit_time", "duration"}},
                  {GANG_TRACE_PHILLY, 5, {"job_id", "vc", "gpu_num", "submit_time", "duration"}},

@@ -10,13 +10,20 @@ enum { GANG__TRACE_MAX_COLUMNS = 24 };
 
 struct gang__trace_table;
 
+/* Another name of a column, read like its name. */
+struct gang__trace_alias {
+    const char *name;
+    size_t column;
+};
+
 /* What a format makes of its columns. */
 struct gang__trace_format {
     const char *const *columns;
-    size_t count;    /* <= GANG__TRACE_MAX_COLUMNS */
-    uint32_t needed; /* bit i: column i must be there */
-    size_t name;     /* column of the name of a job */
-    bool is_strict;  /* other columns are errors */
+    size_t count;                            /* <= GANG__TRACE_MAX_COLUMNS */
+    const struct gang__trace_alias *aliases; /* up to one without a name; NULL: none */
+    uint32_t needed;                         /* bit i: column i must be there */
+    size_t name;                             /* column of the name of a job */
+    bool is_strict;                          /* other columns are errors */
     bool
         /* the columns are these, in this order; a line that names them is passed over */
         has_no_header;
@@ -41,7 +48,8 @@ struct gang__trace_table {
     void *scratch; /* fields that were in quotes with quotes inside */
     size_t scratch_cap;
     size_t scratch_used;
-    size_t where[GANG__TRACE_MAX_COLUMNS]; /* which field a column is; SIZE_MAX: not there */
+    size_t where[GANG__TRACE_MAX_COLUMNS];       /* which field a column is; SIZE_MAX: not there */
+    const char *called[GANG__TRACE_MAX_COLUMNS]; /* the alias that the header has; NULL: its name */
 };
 
 /* Read the whole text; result and error of the first record that is wrong. */

@@ -126,14 +126,6 @@ static void write_job_fields(const gang_trace *t, const struct gang__trace_row *
     gang__sink_text(sink, gang__trace_ends[row->end]);
 }
 
-/* Devices of a task, as the table has them. */
-static int64_t gpus_of(const struct gang__trace_group *g)
-{
-    if (g->gpu_milli >= 1000)
-        return g->gpu_milli / 1000;
-    return g->gpu_milli == 0 ? 0 : g->gpu_devices ? g->gpu_devices : 1;
-}
-
 static gang_result write_models(const gang_trace *t, const struct gang__trace_group *g,
                                 struct gang__trace_sink *sink)
 {
@@ -162,8 +154,8 @@ static gang_result write_group_fields(const gang_trace *t, const struct gang__tr
     write_number(sink, g->min, 1, g->count);
     write_number(sink, g->cpu_milli, 1000, 0);
     write_number(sink, g->memory_bytes, INT64_C(1) << 20, 0);
-    write_number(sink, gpus_of(g), 1, 0);
-    write_number(sink, g->gpu_milli < 1000 ? g->gpu_milli : 0, 1, 0);
+    write_number(sink, g->gpu_milli, 1000, 0);
+    write_number(sink, g->gpu_devices, 1, 0);
     return write_models(t, g, sink);
 }
 
@@ -179,8 +171,8 @@ static bool some_in_partition(const gang_trace *t)
 
 static gang_result write_csv(gang_trace *t, struct gang__trace_sink *sink, struct gang_error *error)
 {
-    gang__sink_text(sink, "job,submit_s,run_s,queue,user,limit_s,priority,preemptible,start_s,end,"
-                          "group,tasks,min,cpu,mem_mib,gpus,gpu_milli,gpu_models");
+    gang__sink_text(sink, "job,submit_s,run_s,queue,user,time_limit_s,priority,preemptible,start_s,"
+                          "end,group,count,min,cpu,mem_mib,gpu,gpu_devices,gpu_models");
     bool partitions = some_in_partition(t);
     gang__sink_text(sink, partitions ? ",partition\n" : "\n");
     for (size_t i = 0; i < t->count && !sink->refused; i++) {
@@ -262,17 +254,17 @@ static void write_amount(struct gang__trace_sink *sink, const char *key, int64_t
 
 /* Its members, the first without a comma before it. */
 static void write_group(const gang_trace *t, const struct gang__trace_group *g,
-                        struct gang__trace_sink *sink)
+                        const char *name_key, struct gang__trace_sink *sink)
 {
-    gang__sink_text(sink, "\"tasks\":");
+    gang__sink_text(sink, "\"count\":");
     gang__sink_number(sink, g->count, 1);
-    write_text(sink, "group", gang__trace_text(t, g->name));
+    write_text(sink, name_key, gang__trace_text(t, g->name));
     write_text(sink, "partition", gang__trace_text(t, g->partition));
     write_amount(sink, "min", g->min, 1, g->count);
     write_amount(sink, "cpu", g->cpu_milli, 1000, 0);
     write_amount(sink, "mem_mib", g->memory_bytes, INT64_C(1) << 20, 0);
-    write_amount(sink, "gpus", gpus_of(g), 1, 0);
-    write_amount(sink, "gpu_milli", g->gpu_milli < 1000 ? g->gpu_milli : 0, 1, 0);
+    write_amount(sink, "gpu", g->gpu_milli, 1000, 0);
+    write_amount(sink, "gpu_devices", g->gpu_devices, 1, 0);
     if (!g->models)
         return;
     const struct gang__trace_models *models = t->models[g->models - 1];
@@ -294,7 +286,7 @@ static void write_job(const gang_trace *t, const struct gang__trace_row *row,
     write_text(sink, "queue", gang__trace_text(t, row->queue));
     write_text(sink, "user", gang__trace_text(t, row->user));
     if (row->limit_ns)
-        write_time(sink, "limit", row->limit_ns, in_seconds);
+        write_time(sink, "time_limit", row->limit_ns, in_seconds);
     write_amount(sink, "priority", row->priority, 1, 0);
     if (row->preemptible == GANG_NOT_PREEMPTIBLE)
         gang__sink_text(sink, ",\"preemptible\":false");
@@ -313,10 +305,10 @@ static gang_result write_jsonl(gang_trace *t, struct gang__trace_sink *sink,
     for (size_t i = 0; i < t->count && !sink->refused; i++) {
         const struct gang__trace_mix *mix = gang__trace_mix(t, i);
         write_job(t, gang__trace_row(t, i), sink, in_seconds);
-        gang__sink_text(sink, mix->count == 1 ? "," : ",\"groups\":[{");
+        gang__sink_text(sink, mix->count == 1 ? "," : ",\"tasks\":[{");
         for (uint32_t g = 0; g < mix->count; g++) {
             gang__sink_text(sink, g ? "},{" : "");
-            write_group(t, &mix->group[g], sink);
+            write_group(t, &mix->group[g], mix->count == 1 ? "group" : "name", sink);
         }
         gang__sink_text(sink, mix->count == 1 ? "}\n" : "}]}\n");
     }

@@ -3,6 +3,7 @@
  * and the table of names behind them. */
 #include <gangsched/gangsched.h>
 
+#include "base/closest.h"
 #include "base/error.h"
 #include "base/hash_table.h"
 #include "support.h"
@@ -488,6 +489,34 @@ START_TEST(names_stay_when_their_table_cannot_grow)
 }
 END_TEST
 
+/* ---- words ----------------------------------------------------------------------------------- */
+
+START_TEST(the_closest_word_is_found_if_one_is_close)
+{
+    static const char *const words[] = {"count", "cpu", "gpu", "gpu_models", "time_limit_s"};
+    static const struct {
+        const char *word, *meant;
+    } cases[] = {{"gpus", "gpu"},
+                 {"limit_s", "time_limit_s"},
+                 {"cuont", "count"},
+                 {"counts", "count"},
+                 {"gpu_model", "gpu_models"},
+                 {"colour", NULL},
+                 {"", NULL},
+                 {"x", NULL},
+                 {"time_limt_s", "time_limit_s"},
+                 {"cp", "cpu"},
+                 {"a_name_that_is_longer_than_any_other_word_of_all", NULL}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *found = gang__closest(cases[i].word, words, 5);
+        ck_assert_msg(found == cases[i].meant ||
+                          (found && cases[i].meant && !strcmp(found, cases[i].meant)),
+                      "%s: %s", cases[i].word, found ? found : "none");
+    }
+    ck_assert_ptr_null(gang__closest("gpu", words, 0));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("base");
@@ -525,5 +554,8 @@ int main(void)
     tcase_add_test(memory, names_are_found_until_they_are_removed);
     tcase_add_test(memory, names_stay_when_their_table_cannot_grow);
     suite_add_tcase(suite, memory);
+    TCase *words = tcase_create("words");
+    tcase_add_test(words, the_closest_word_is_found_if_one_is_close);
+    suite_add_tcase(suite, words);
     return run_suite(suite);
 }

@@ -429,7 +429,7 @@ refuses_text node_twice '{"nodes":[{"name":"a"},{"name":"b"},{"name":"a"}]}' \
     "nodes\\[2\\]\\.name: 'a' is there twice\$"
 refuses_text key_twice '{"nodes":[{"name":"a","gpus":1,"gpus":2}]}' \
     'line 1, column 32: nodes\[0\]\.gpus: '
-refuses_text unknown_key '{"nodes":[{"name":"a","gpu":1}]}' 'nodes\[0\]\.gpu: unknown key$'
+refuses_text unknown_key '{"nodes":[{"name":"a","gpu":1}]}' "nodes\\[0\\]\\.gpu: unknown key; did you mean 'gpus'\\?\$"
 refuses_text cyclic_queues '{"queues":[{"name":"a","parent":"b"},{"name":"b","parent":"a"}]}' \
     'queues\[0\]\.parent: '
 refuses_text cyclic_groups '{"jobs":[{"name":"j","tasks":[{}],"groups":[{"name":"a","parent":"b"},

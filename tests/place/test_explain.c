@@ -457,7 +457,7 @@ START_TEST(the_host_that_scores)
     ck_assert_int_eq(part[1].e.answer, GANG_ENOFIT);
     EXPECT_PART(part[0], GANG_OK);
     ck_assert_int_eq(part[1].e.constraint, GANG_CONSTRAINT_NONE);
-    ck_assert_ptr_nonnull(strstr(part[1].text, "the host's scores"));
+    ck_assert_ptr_nonnull(strstr(part[1].text, "accepted by score()"));
     gang_request_free(request);
 }
 END_TEST

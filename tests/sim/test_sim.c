@@ -726,11 +726,10 @@ START_TEST(tables_are_csv)
     sim_run(&s, -1);
     MUST(gang_sim_write(s.sim, GANG_SIM_JOBS_CSV, text_write, &t));
     ck_assert_str_eq(
-        t.bytes,
-        "job,queue,user,state,end,submit_s,start_s,end_s,run_s,limit_s,queue_s,"
-        "suspended_s,ran_s,lost_s,tasks,cpu_milli,memory_bytes,gpu_milli,starts,"
-        "preemptions,failures,index\n"
-        "0,default,\"a,\"\"b\"\"\",ended,success,0,0,10,10,20,0,0,10,0,8,0,0,8000,1,0,0,0\n");
+        t.bytes, "job,queue,user,state,end,submit_s,start_s,end_s,run_s,time_limit_s,queue_s,"
+                 "suspended_s,ran_s,lost_s,tasks,cpus,mem_mib,gpus,starts,"
+                 "preemptions,failures,index\n"
+                 "0,default,\"a,\"\"b\"\"\",ended,success,0,0,10,10,20,0,0,10,0,8,0,0,8,1,0,0,0\n");
     free(t.bytes);
 }
 END_TEST

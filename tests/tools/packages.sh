@@ -49,6 +49,7 @@ g++                 cmd:g++
 ?python3-nbclient   none
 ?python3-ipykernel  none
 ?python3-matplotlib-inline none
+?python3-sphinx none
 ?abigail-tools      cmd:abidiff
 ?hwloc-nox|hwloc    cmd:lstopo
 ?cppcheck           cmd:cppcheck

@@ -75,10 +75,11 @@ START_TEST(formats_have_names)
 }
 END_TEST
 
-/* _i: as a table, as JSON */
+/* _i: as a table, as JSON, and both in the words before version 0.2 */
 START_TEST(our_own_formats_tell_all_that_a_trace_keeps)
 {
-    gang_trace *trace = read_text(_i ? text_jsonl : text_csv);
+    static const char *const texts[] = {text_csv, text_jsonl, text_csv_before, text_jsonl_before};
+    gang_trace *trace = read_text(texts[_i]);
     struct gang_trace_job a = job_of(trace, "a");
     check_times(&a, S / 2, 10 * S, 20 * S + 1, 7 * S);
     ck_assert_str_eq(a.queue, "q");
@@ -328,6 +329,13 @@ static const struct wrong {
     {0, "job,submit_s,run_s,min\na,0,1,2\n", GANG_ERANGE, 2, 7, "min"},
     {0, "job,submit_s,run_s,min\na,0,1,0\n", GANG_EINVAL, 2, 0, "groups"},
     {0, "job,submit_s,run_s,gpus,gpu_milli\na,0,1,2,0\n", GANG_EINVAL, 2, 9, "gpu_milli"},
+    {0, "job,submit_s,run_s,count\na,0,1,0\n", GANG_ERANGE, 2, 7, "count"},
+    {0, "job,submit_s,run_s,gpu\na,0,1,1.5\n", GANG_EINVAL, 2, 7, "gpu"},
+    {0, "job,submit_s,run_s,gpu\na,0,1,65\n", GANG_ERANGE, 2, 7, "gpu"},
+    {0, "job,submit_s,run_s,gpu,gpu_devices\na,0,1,2,2\n", GANG_EINVAL, 2, 7, "gpu"},
+    {0, "job,submit_s,run_s,gpu,gpus\na,0,1,2,2\n", GANG_EINVAL, 2, 7, "gpu"},
+    {0, "job,submit_s,run_s,name\n", GANG_EEXIST, 1, 20, ""},
+    {0, "job,submit_s,run_s,limit_s,time_limit_s\n", GANG_EEXIST, 1, 28, ""},
     {0, "job,submit_s,run_s,gpu_models\na,0,1,A||B\n", GANG_EINVAL, 2, 7, "gpu_models"},
     {0, "job,submit_s,run_s,end\na,0,1,done\n", GANG_EINVAL, 2, 7, "end"},
     {0, "job,submit_s,run_s,preemptible\na,0,1,1\n", GANG_EINVAL, 2, 7, "preemptible"},
@@ -338,6 +346,12 @@ static const struct wrong {
     {0, "{\"job\":\"a\",\"submit_s\":0,\"run_s\":1,\"x\":1}\n", GANG_EINVAL, 1, 0, "x"},
     {0, "{\"submit_s\":0,\"submit_ns\":0,\"run_s\":1}\n", GANG_EINVAL, 1, 0, "submit_ns"},
     {0, "{\"submit_s\":0,\"run_s\":1,\"tasks\":1,\"groups\":[{}]}\n", GANG_EINVAL, 1, 0, "tasks"},
+    {0, "{\"submit_s\":0,\"run_s\":1,\"count\":1,\"tasks\":[{}]}\n", GANG_EINVAL, 1, 0, "count"},
+    {0, "{\"submit_s\":0,\"run_s\":1,\"count\":1,\"tasks\":1}\n", GANG_EINVAL, 1, 0, "tasks"},
+    {0, "{\"submit_s\":0,\"run_s\":1,\"gpu\":1,\"gpu_milli\":1}\n", GANG_EINVAL, 1, 0, "gpu_milli"},
+    {0, "{\"submit_s\":0,\"run_s\":1,\"gpu\":2.5}\n", GANG_EINVAL, 1, 0, "gpu"},
+    {0, "{\"submit_s\":0,\"run_s\":1,\"limit_s\":1,\"time_limit_s\":1}\n", GANG_EINVAL, 1, 0,
+     "limit_s"},
     {0, "{\"submit_s\":0,\"run_s\":1,\"groups\":[{},{\"cpu\":-1}]}\n", GANG_ERANGE, 1, 0,
      "groups[1].cpu"},
     {0, "{\"submit_s\":0,\"run_s\":1,\"groups\":[]}\n", GANG_EINVAL, 1, 0, ""},
@@ -507,7 +521,7 @@ int main(void)
     TCase *tcase = tcase_create("formats");
     tcase_add_loop_test(tcase, each_format_is_known_by_its_first_lines, 0, TRACE_TEXTS);
     tcase_add_test(tcase, formats_have_names);
-    tcase_add_loop_test(tcase, our_own_formats_tell_all_that_a_trace_keeps, 0, 2);
+    tcase_add_loop_test(tcase, our_own_formats_tell_all_that_a_trace_keeps, 0, 4);
     tcase_add_test(tcase, swf_requested_numbers_go_before_used_ones);
     tcase_add_test(tcase, tables_of_processors_and_of_gpus);
     tcase_add_test(tcase, a_number_of_gpus_is_cut_into_tasks_and_a_rest);

@@ -6,6 +6,15 @@
 #include <gangsched/trace.h>
 
 static const char text_csv[] =
+    "job,submit_s,run_s,queue,user,time_limit_s,priority,preemptible,group,count,min,cpu,mem_mib,"
+    "gpu,gpu_devices,gpu_models,start_s,end\n"
+    "a,0.5,10,q,ann,20.000000001,-3,false,ps,2,1,1.5,0.5,,,,7,failed\n"
+    "a,,,,,,,,worker,3,,4,1024,8,,A100|H100,,\n"
+    "\"b,\"\"1\"\"\",-1e3,0,,,,,above-min,,,,,,0.5,2,,,\n"
+    ",5,6,,,,,,,,,,,0.25,,V100,,timeout\n";
+
+/* The same in the words before version 0.2. */
+static const char text_csv_before[] =
     "job,submit_s,run_s,queue,user,limit_s,priority,preemptible,group,tasks,min,cpu,mem_mib,gpus,"
     "gpu_milli,gpu_models,start_s,end\n"
     "a,0.5,10,q,ann,20.000000001,-3,false,ps,2,1,1.5,0.5,,,,7,failed\n"
@@ -14,6 +23,19 @@ static const char text_csv[] =
     ",5,6,,,,,,,,,,,,250,V100,,timeout\n";
 
 static const char text_jsonl[] =
+    "{\"job\":\"a\",\"submit_s\":0.5,\"run_s\":10,\"queue\":\"q\",\"user\":\"ann\","
+    "\"time_limit_ns\":20000000001,\"priority\":-3,\"preemptible\":false,\"start_s\":7,\"end\":"
+    "\"failed\","
+    "\"tasks\":[{\"name\":\"ps\",\"count\":2,\"min\":1,\"cpu\":1.5,\"mem_mib\":0.5},"
+    "{\"name\":\"worker\",\"count\":3,\"cpu\":4,\"mem_mib\":1024,\"gpu\":8,"
+    "\"gpu_models\":[\"A100\",\"H100\"]}]}\n"
+    "\r\n"
+    "{\"name\":\"b,\\\"1\\\"\",\"submit_s\":-1e3,\"run_ns\":0,\"user\":null,"
+    "\"preemptible\":\"above-min\",\"gpu\":0.5,\"gpu_devices\":2}\n"
+    "{\"submit_ns\":5000000000,\"run_s\":6,\"gpu\":0.25,\"gpu_models\":\"V100\","
+    "\"end\":\"timeout\"}";
+
+static const char text_jsonl_before[] =
     "{\"job\":\"a\",\"submit_s\":0.5,\"run_s\":10,\"queue\":\"q\",\"user\":\"ann\","
     "\"limit_ns\":20000000001,\"priority\":-3,\"preemptible\":false,\"start_s\":7,\"end\":"
     "\"failed\","
@@ -112,6 +134,7 @@ static const struct trace_text {
     size_t skipped;
 } trace_texts[] = {
     {GANG_TRACE_CSV, text_csv, 3, 0},          {GANG_TRACE_JSONL, text_jsonl, 3, 0},
+    {GANG_TRACE_CSV, text_csv_before, 3, 0},   {GANG_TRACE_JSONL, text_jsonl_before, 3, 0},
     {GANG_TRACE_SWF, text_swf, 3, 3},          {GANG_TRACE_PROCS, text_procs, 2, 0},
     {GANG_TRACE_PHILLY, text_philly, 2, 0},    {GANG_TRACE_PHILLY_LOG, text_philly_log, 2, 2},
     {GANG_TRACE_HELIOS, text_helios, 3, 1},    {GANG_TRACE_PAI, text_pai, 2, 2},

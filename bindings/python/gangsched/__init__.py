@@ -41,6 +41,9 @@ _WHERE = {
     "Result": "sim.result",
     "View": "sim.policy",
     "per_job": "sim.policy",
+    "lowest_first": "scoring",
+    "highest_first": "scoring",
+    "Candidates": "cluster.candidates",
     "compare": "sweeps",
     "sweep": "sweeps",
     "presets": "published",
@@ -103,6 +106,9 @@ if TYPE_CHECKING:
     from .cluster.snapshot import Snapshot as Snapshot
     from .sim.policy import View as View
     from .sim.policy import per_job as per_job
+    from .cluster.candidates import Candidates as Candidates
+    from .scoring import highest_first as highest_first
+    from .scoring import lowest_first as lowest_first
     from .sim.result import Result as Result
     from .sim.simulation import Simulation as Simulation
     from .sim.simulation import simulate as simulate

@@ -40,7 +40,11 @@ def names(
             deprecated("%s.%s" % (package, name), old_names[name])
             return get(old_names[name])
         if name not in where:
-            raise AttributeError("module %r has no attribute %r" % (package, name))
+            from .closest import meant
+
+            raise AttributeError(
+                "module %r has no attribute %r%s" % (package, name, meant(name, where))
+            )
         value = getattr(importlib.import_module("." + where[name], package), name)
         setattr(sys.modules[package], name, value)
         return value

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON format of the library as dicts: clusters, requests, queues and jobs.
 
-The format is described once ("Formats" in the documentation of the library). Keywords and dicts of
+:class:`gangsched.Cluster`, :class:`gangsched.Request`, :class:`gangsched.Queues` and
+:meth:`gangsched.Simulation.reserve` describe the members. Keywords and dicts of
 Python go through the library's own strict reader. Its errors carry the place.
 """
 
@@ -13,7 +14,10 @@ import warnings
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from ._native import ffi, lib, new, text
-from .errors import NotFound, ParseError, check, new_error, without
+from .closest import meant
+from .errors import (
+    GangError, InvalidArgument, NotFound, ParseError, check, new_error, without,
+)
 from .files import read_text
 
 #: A case: a path, JSON text, or the equivalent dict.
@@ -123,7 +127,10 @@ class Case:
         content = dump(value, path_prefix)
         out, error = ffi.new("gang_scenarios **"), new_error()
         result = lib.gang_scenarios_read(content, len(content), out, error)
-        check(result, error, path_prefix=path_prefix)
+        try:
+            check(result, error, path_prefix=path_prefix)
+        except InvalidArgument as failure:
+            raise _of_a_job(failure) if path_prefix.startswith("jobs[0]") else failure from None
         self._all = ffi.gc(out[0], lib.gang_scenarios_free)
         self._warn(path_prefix)
         self.c = new("gang_scenario")
@@ -140,6 +147,18 @@ class Case:
 
     def node_count(self) -> int:
         return int(self.c.node_count)
+
+
+def _of_a_job(error: InvalidArgument) -> GangError:
+    """An error about an unknown keyword with the member of a job that was meant: the library knows
+    it as one of a task.
+    """
+    if error.text != "unknown key":
+        return error
+    detail: Dict[str, Any] = {**error.__dict__, "text": error.text + meant(error.path.split(".")[-1], JOB_KEYS)}
+    made = type(error)("%s: %s" % (error.path, detail["text"]), detail.pop("code"), **detail)
+    made.__dict__.update(detail)
+    return made
 
 
 #: Members of a job. Other keywords of a request belong to its one task group.
@@ -165,7 +184,13 @@ def job_dict(spec: Optional[Mapping[str, Any]], keywords: Mapping[str, Any]) -> 
     A job with ``tasks`` is copied. Otherwise members that no job has belong to its one task group:
     ``job_dict(None, {"count": 8, "gpu": 1, "same": "rack"})``.
     """
+    if spec is not None and not isinstance(spec, Mapping):
+        raise InvalidArgument("expected a dict of members, not %s" % type(spec).__name__)
     given: Dict[str, Any] = {**(spec or {}), **keywords}
+    if hasattr(given.get("tasks"), "__index__"):
+        raise InvalidArgument(
+            "tasks: expected a list of groups; the number of tasks is 'count'", path="tasks"
+        )
     job = {key: value for key, value in given.items() if key in JOB_KEYS | _OLD_JOB_KEYS}
     task = {key: value for key, value in given.items() if key not in JOB_KEYS | _OLD_JOB_KEYS}
     groups = job.get("tasks", [{}])

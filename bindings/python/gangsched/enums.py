@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Type, TypeVar
 
 from ._native import lib
 from .errors import InvalidArgument
+from .closest import meant
 
 _Self = TypeVar("_Self", bound="Word")
 
@@ -54,7 +55,9 @@ class Word(str, Enum):
                 if member.value == word:
                     return member.number
         raise InvalidArgument(
-            "%s is one of %s, not %r" % (name, ", ".join(cls.words()), word), path=name
+            "%s: expected one of %s, not %r%s"
+            % (name, ", ".join(cls.words()), word, meant(word, cls.words())),
+            path=name,
         )
 
     @classmethod

@@ -22,16 +22,20 @@ class GangError(Exception):
         One English line, without the path.
     path
         The place in the input, e.g. ``"queues[2].limit.gpu"``, or ``""``.
-    line, column
-        The place in the input text, from 1; 0 if it does not apply.
+    line
+        The line of the input text, from 1; 0 if it does not apply.
+    column
+        The column there, from 1; 0 if it does not apply.
     constraint
         The constraint that refused: ``"kind"``, ``"same"``...; ``"none"``.
     group
         The index of the task group that does not fit, or -1.
     kind
         The number of the resource kind that is short, or -1.
-    requested, available
-        Amounts in the unit of the kind (millicores, bytes, milli-GPUs).
+    requested
+        The amount that is short, in the unit of the kind (millicores, bytes, milli-GPUs).
+    available
+        What there is of it, in the same unit.
     nodes
         The number of nodes that were tested.
     id
@@ -200,6 +204,18 @@ def without(path_prefix: str, path: str) -> str:
     return path
 
 
+#: Types of JSON, and the words of Python for them.
+_TYPES = {"an object": "a dict", "an array": "a list", "null": "None"}
+
+
+def _in_python(said: str) -> str:
+    """``must be an object, not null`` in the words of Python: ``expected a dict, not None``."""
+    if not said.startswith("must be ") or ", not " not in said:
+        return said
+    wanted, _, given = said[len("must be ") :].partition(", not ")
+    return "expected %s, not %s" % (_TYPES.get(wanted, wanted), _TYPES.get(given, given))
+
+
 def detail_of(error: Any, path_prefix: str = "") -> GangError:
     """The exception for a filled ``struct gang_error *``.
 
@@ -209,7 +225,7 @@ def detail_of(error: Any, path_prefix: str = "") -> GangError:
         First parts of the path, separated by blanks, that the caller did not write.
     """
     path = without(path_prefix, text(error.path))
-    said = text(error.text) or text(lib.gang_strerror(error.code))
+    said = _in_python(text(error.text)) or text(lib.gang_strerror(error.code))
     where = path
     if not where and error.line:
         where = "line %d, column %d" % (error.line, error.column)

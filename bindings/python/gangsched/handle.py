@@ -8,7 +8,7 @@
   ends.
 * After ``fork()`` the child has its own copy of each object. If another thread was using an object
   during fork(), the object may be half changed, and the child gets ``Closed``. Clusters are an
-  exception: the library completes what was under way (core.h, "fork()"). A simulation that writes
+  exception: the library completes what was under way. A simulation that writes
   its tables to files stays with the parent.
 """
 
@@ -142,8 +142,9 @@ _all: Dict[int, "weakref.ref[Handle]"] = {}
 
 
 def _forget(key: int) -> Callable[[Any], None]:
-    def forget(_: Any) -> None:
-        _all.pop(key, None)
+    # bound here: when the interpreter ends, the name may be gone before the last object
+    def forget(_: Any, pop: Callable[..., Any] = _all.pop) -> None:
+        pop(key, None)
 
     return forget
 

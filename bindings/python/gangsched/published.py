@@ -3,6 +3,7 @@
 
 from typing import Any, Dict, Iterator, Mapping, Optional
 
+from .closest import unknown
 from .errors import NotFound
 from .queues import Queues
 
@@ -65,14 +66,19 @@ class Preset(Mapping[str, Any]):
 
 
 class Presets(Mapping[str, Preset]):
-    """The presets, by name."""
+    """The presets, by name.
+
+    >>> import gangsched as gs
+    >>> print(", ".join(gs.presets))    # doctest: +ELLIPSIS
+    philly-...
+    """
 
     def __init__(self, listed: Mapping[str, Preset]) -> None:
         self._listed = dict(listed)
 
     def __getitem__(self, name: str) -> Preset:
         if name not in self._listed:
-            raise NotFound("no preset '%s' (there are %s)" % (name, ", ".join(self._listed)))
+            raise NotFound(unknown("preset", name, self._listed))
         return self._listed[name]
 
     def __contains__(self, name: object) -> bool:

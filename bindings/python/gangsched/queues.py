@@ -5,8 +5,10 @@ import os
 import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Union
 
+from ._lazy import deprecated
 from .case import Case, Source, load
 from .errors import AlreadyExists, GangError, InvalidArgument, NotFound, placed
+from .closest import unknown
 
 #: Resources of every cluster; all other resources are kinds of the site.
 BUILT_IN = ("gpu", "cpu", "mem_mib", "mem_bytes")
@@ -19,7 +21,7 @@ class Queues(Mapping[str, Dict[str, Any]]):
 
     Any thread.
 
-    The members of a queue are those of the JSON format::
+    ::
 
         Queues({"research": {"weight": 2, "limit": {"gpu": 64}},
                 "prod": {"guaranteed": {"gpu": 32},
@@ -27,11 +29,78 @@ class Queues(Mapping[str, Dict[str, Any]]):
         Queues([{"name": "a", "guaranteed": {"gpu": 8}}, {"name": "b", "parent": "a"}])
         Queues("cluster.json")
 
-    A queue with children that names nothing ``guaranteed`` has the sum of what its children name,
-    at most its limit. Name 0 if it is to have nothing.
-
     Units: ``gpu`` devices, ``cpu`` cores, ``mem_mib`` MiB, other kinds in their own unit. Names
-    that end in ``_s`` are seconds.
+    that end in ``_s`` are seconds. Where it says "as the parent", the top has the default in
+    brackets. Members of a queue:
+
+    ``guaranteed``, ``limit``, ``lending_limit``
+        Amounts: a dict by resource; -1: unlimited. ``"gpu@NAME"``: of what is in a partition.
+        Instead of a number ``{"fraction": 0.25}`` of what the parent has; of ``guaranteed`` also
+        ``{"weight": 2}``, over the sum of the siblings. Default: nothing guaranteed, no limits. A
+        queue with children that names nothing ``guaranteed`` has the sum of what its children name,
+        at most its limit. Name 0 if it is to have nothing.
+    ``weight``, ``surplus``
+        How siblings divide the rest: a number (1), or a dict by resource; of a parent
+        ``"by-weight"`` (default) or ``"evenly"``.
+    ``priority``
+        Of the queue among its siblings (100).
+    ``order``, ``child_order``
+        Of its jobs: ``"priority"`` (default), ``"fifo"``, ``"fair"``, ``"shortest"``,
+        ``"least-served"``, ``"deadline"``, ``"multifactor"``. Of its children: ``"fair"``
+        (default), ``"utilization"``, ``"priority-utilization"``, ``"multifactor"``.
+    ``block``, ``backfill``, ``plan_depth``, ``backfill_order``
+        ``"strict"``: a job that cannot start stops those behind it; ``"none"`` (default). Planned
+        starts that no other job delays: ``"none"``, ``"easy"`` (of the first ``plan_depth`` blocked
+        jobs, 1), ``"conservative"`` (of all); as the parent. The order in which jobs behind them
+        are tried: ``"leaf"``, ``"shortest"``, ``"widest"``, ``"smallest"``.
+    ``max_blocked_s``, ``max_bypasses``, ``max_wait_s``
+        Nothing passes a job any more that found no capacity for so long (3600; -1: no bound), that
+        so many have passed, or that has waited for so long (no bound); as the parent.
+    ``within``, ``reclaim``, ``across``, ``preempt_class``, ``preempts``
+        Whom its jobs may preempt: in the queue (``"never"``, ``"lower"``, the default,
+        ``"lower-or-newer"``, ``"user-limit"``: of users above theirs); in queues above their share
+        (``"never"``, ``"lower"``, ``"any"``, the default); among
+        the leaves below (``"never"``, ``"lower"``, ``"lower-capped"`` with
+        ``across_max_priority``); classes of jobs.
+    ``no_preemption``, ``nonpreemptible``, ``preempt_mode``
+        True: nothing is preempted from it (False). How much non-preemptible work may run in it:
+        ``"guaranteed"`` (at the top), ``"limit"``. How jobs stop: ``"requeue"`` (default),
+        ``"suspend"``, ``"cancel"``.
+    ``grace_s``, ``min_runtime_s``, ``stale_s``, ``fence_s``
+        From asking to stop to killing; that a job runs before it is preempted; that a gang may stay
+        below its minimum; that lost tasks keep their places. As the parent.
+    ``max_running``, ``max_pending``, ``max_running_per_user``
+        Jobs (no bound).
+    ``default_time_limit_s``, ``max_time_limit_s``, ``overrun``
+        Of its jobs (none). At the limit: ``"kill"`` (at the top), ``"extend"`` (by ``extend_s``
+        while no job waits), ``"ask"``.
+    ``users``, ``user_limit``, ``user_limit_factor``, ``submit_acl``, ``admin_acl``
+        Weights by name (1); the fraction that each user has at least, and so many times the
+        guarantee at most (no bound); ``"user1,user2 group1"``, ``"*"`` (all), ``" "`` (none).
+    ``budgets``
+        ``[{"kind", "amount", "period_s", "per_user", "exhausted"}]``: so much of a kind times
+        seconds (GPU seconds) in each period; when it is used up ``"safe"`` (default), ``"kill"``
+        or ``"finish"``.
+    ``quantum_s``, ``quantum_rows``, ``quantum_gpus``
+        Gangs take turns of so many seconds on the nodes that they share (they do not).
+    ``cells``
+        ``[{"level", "count"}]``: whole domains that stay possible for it.
+    ``partitions``, ``partition_borrow``, ``partition_preempt``
+        Of jobs that list none, in order of preference; ``"in-order"`` (default) or ``"last"``;
+        ``"last"`` (default) or ``"in-order"``.
+    ``priority_weight_age``, ``..._fair_share``, ``..._size``, ``..._queue``, ``..._job``
+        Of the order ``"multifactor"`` (0 each), with ``priority_max_age_s`` (7 days),
+        ``priority_period_s`` (300), ``priority_factor`` of the queue (0 to 1),
+        ``priority_favor_small``.
+    ``state``, ``policy``, ``child``, ``max_children``, ``child_idle_s``
+        ``"open"`` (default), ``"draining"`` (takes no new jobs), ``"closed"`` (starts none); how
+        its jobs are placed; members of queues that are made on demand below it, how many (1000),
+        and when one without jobs goes (never).
+
+    >>> import gangsched as gs
+    >>> tree = gs.Queues({"a": {"guaranteed": {"gpu": 8}}, "b": {"queues": {"c": {}, "d": {}}}})
+    >>> tree.leaves, tree["a"]["guaranteed"]
+    (['a', 'c', 'd'], {'gpu': 8})
 
     Parameters
     ----------
@@ -91,7 +160,9 @@ class Queues(Mapping[str, Dict[str, Any]]):
         try:
             return [dict(queue) for queue in source]
         except (TypeError, ValueError):
-            raise InvalidArgument("queues are dicts, a list of dicts, or a case") from None
+            raise InvalidArgument(
+                "expected a dict of queues, a list of dicts, or a case, not %s" % type(source).__name__
+            ) from None
 
     def _read_case(self, case: Mapping[str, Any]) -> List[Dict[str, Any]]:
         known = ("default_queue", "rules", "excluded_kinds", "half_life_s")
@@ -104,7 +175,8 @@ class Queues(Mapping[str, Dict[str, Any]]):
         for name, body in level.items():
             if body is not None and not isinstance(body, Mapping):
                 raise InvalidArgument(
-                    "%s%s: a queue is a dict" % (place, name), path="%s%s" % (place, name)
+                    "%s%s: expected a dict, not %s" % (place, name, type(body).__name__),
+                    path="%s%s" % (place, name),
                 )
             if place.count(".queues.") > 64:
                 raise InvalidArgument("%s%s: too deep" % (place, name), path="%s%s" % (place, name))
@@ -112,7 +184,11 @@ class Queues(Mapping[str, Dict[str, Any]]):
             children = queue.pop("queues", None) or {}
             if not isinstance(children, Mapping):
                 where = "%s%s.queues" % (place, name)
-                raise InvalidArgument("%s: children are a dict, by name" % where, path=where)
+                raise InvalidArgument(
+                    "%s: expected a dict of queues by name, not %s"
+                    % (where, type(children).__name__),
+                    path=where,
+                )
             self._places.append("%s%s" % (place, name))
             yield {"name": name, "parent": parent, **queue}
             yield from self._nested(children, name, "%s%s.queues." % (place, name))
@@ -224,7 +300,7 @@ class Queues(Mapping[str, Dict[str, Any]]):
             As for the constructor.
         """
         if name not in self._index:
-            raise NotFound("no queue '%s'" % name)
+            raise NotFound(unknown("queue", name, self._index))
         made = [dict(queue) for queue in self._list]
         for queue in made:
             if queue["name"] == name:
@@ -243,11 +319,22 @@ class Queues(Mapping[str, Dict[str, Any]]):
             {**self._case, "queues": [*self._list, {"name": name, "parent": parent, **fields}]}
         )
 
-    def everywhere(self, **fields: Any) -> "Queues":
-        """The tree with these members in every leaf: ``queues.everywhere(order="shortest")``."""
+    def with_all(self, **fields: Any) -> "Queues":
+        """The tree with these members in every leaf.
+
+        >>> import gangsched as gs
+        >>> tree = gs.Queues({"a": {}, "b": {"order": "fifo"}}).with_all(order="shortest")
+        >>> tree["b"]["order"]
+        'shortest'
+        """
         leaves = set(self.leaves)
         made = [{**queue, **fields} if queue["name"] in leaves else queue for queue in self._list]
         return Queues({**self._case, "queues": made})
+
+    def everywhere(self, **fields: Any) -> "Queues":
+        """Deprecated: :meth:`with_all`."""
+        deprecated("Queues.everywhere", "with_all")
+        return self.with_all(**fields)
 
     def to_dict(self) -> Dict[str, Any]:
         """The tree as a case of the JSON format."""

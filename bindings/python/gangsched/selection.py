@@ -30,7 +30,7 @@ def positions(which: Any, count: int, find: Callable[[str], int]) -> List[int]:
     if isinstance(which, slice):
         return list(range(*which.indices(count)))
     if isinstance(which, (str, bytes)) or not hasattr(which, "__iter__"):
-        raise TypeError("a selection is a mask, a slice, or a list of positions or names")
+        raise TypeError("expected a mask, a slice, or a list of positions or names")
     listed = list(getattr(which, "tolist", lambda: which)())
     if listed and all(isinstance(item, bool) or _is_numpy_bool(item) for item in listed):
         if len(listed) != count:
@@ -48,12 +48,12 @@ def _is_numpy_bool(item: Any) -> bool:
 def position(item: Any, count: int) -> int:
     """One position, from -count to count - 1, as one from 0."""
     if isinstance(item, bool) or _is_numpy_bool(item):
-        raise TypeError("a bool is no position")
+        raise TypeError("expected a position, not a bool")
     try:
         index = operator.index(item)
     except TypeError:
         raise TypeError(
-            "positions are whole numbers, not %s (%r)" % (type(item).__name__, item)
+            "expected whole numbers as positions, not %s (%r)" % (type(item).__name__, item)
         ) from None
     if not -count <= index < count:
         raise IndexError("job %d of %d" % (index, count))

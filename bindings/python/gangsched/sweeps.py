@@ -73,25 +73,9 @@ class Comparison(Mapping[str, Result]):
         axes: Any = None,
     ) -> Any:
         """Bars of columns of :attr:`table`. Returns the matplotlib axes."""
-        from matplotlib import pyplot
+        from .viz.plots import bars
 
-        listed = list(columns)
-        if axes is None:
-            _, axes = pyplot.subplots(
-                1,
-                len(listed),
-                figsize=(3.2 * len(listed), 3),
-                constrained_layout=True,
-                squeeze=False,
-            )
-            axes = axes[0]
-        table = self.table
-        for one, column in zip(axes, listed):
-            one.bar(list(table.index), table[column], color="#1f5f99")
-            one.set_title(column.replace("_", " "), fontsize=9)
-            one.tick_params(axis="x", rotation=30)
-            one.spines[["top", "right"]].set_visible(False)
-        return axes
+        return bars(self.table, list(columns), axes)
 
     def report(self, path: "Union[str, os.PathLike[str]]", **options: Any) -> None:
         """Write all results as one self-contained HTML page, see :func:`gangsched.report.html`."""
@@ -124,10 +108,15 @@ def compare(
 ) -> Comparison:
     """Simulate the same jobs on the same cluster under several policies.
 
+    >>> import gangsched as gs
+    >>> jobs = gs.Trace([{"submit_s": 0, "run_s": run_s, "gpu": 8} for run_s in (90, 30, 60)])
+    >>> found = gs.compare(["fifo", "sjf"], gs.Cluster.uniform(1), jobs)
+    >>> found.table.wait_s_mean.tolist()
+    [70, 40]
+
     ::
 
-        gs.compare(["fifo", "sjf", "srtf"], cluster, trace).table
-        strict = {"queues": tree.everywhere(block="strict")}
+        strict = {"queues": tree.with_all(block="strict")}
         gs.compare({"strict": strict, "mine": my_policy}, cluster, trace)
 
     Parameters
@@ -287,6 +276,13 @@ def sweep(
 ) -> Sweep:
     """Call ``fn(**params)`` for each combination of parameters.
 
+    >>> import gangsched as gs
+    >>> def longest(nodes, policy):
+    ...     jobs = gs.Trace([{"submit_s": 0, "run_s": 60, "gpu": 8} for _ in range(4)])
+    ...     return gs.simulate(gs.Cluster.uniform(nodes), jobs, policy=policy).jobs.wait_s.max()
+    >>> gs.sweep(longest, {"nodes": [1, 2], "policy": ["fifo"]}).values
+    [180.0, 60.0]
+
     ::
 
         def run(gpus, seed):
@@ -320,7 +316,9 @@ def sweep(
     """
     params = grid_of(grid)
     if on_error not in ("raise", "keep"):
-        raise InvalidArgument("on_error is raise or keep", path="on_error")
+        raise InvalidArgument(
+            "on_error: expected 'raise' or 'keep', not %r" % (on_error,), path="on_error"
+        )
     if on_error == "keep":
         fn = _Keeping(fn)
     found: Dict[int, Any] = {}

@@ -27,9 +27,15 @@ def resample(
 ) -> Trace:
     """A new trace made of the weeks of users of another one.
 
+    >>> import gangsched as gs
+    >>> jobs = gs.Trace([{"submit_s": 3600 * i, "run_s": 60, "user": "u%d" % (i % 3)}
+    ...                  for i in range(100)])
+    >>> busy = gs.resample(jobs, weeks=8, load=1.2, seed=1)
+    >>> len(busy) > 8 * len(jobs)
+    True
+
     ::
 
-        busy = gs.resample(trace, weeks=8, load=1.2, seed=1)
         gs.sweep(run, {"seed": range(30)})        # run() simulates resample(trace, seed=seed)
 
     For each week of the new trace, users' weeks are drawn with replacement: all jobs that one user

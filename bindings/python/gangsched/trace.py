@@ -7,12 +7,14 @@ import os
 import re
 import warnings
 from typing import (
-    TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union,
+    TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Tuple,
+    Union,
 )
 
 from ._lazy import deprecated
 from ._native import WRITE, Writer, ffi, lib, new, text, texts, utf8
 from .case import dump
+from .closest import unknown
 from .errors import (
     GangError, InvalidArgument, NotFound, OutOfRange, ParseError, check, new_error, placed,
 )
@@ -20,6 +22,9 @@ from .files import read_bytes, writer_for
 from .handle import Box, Handle
 from .selection import position, positions
 from .values import whole
+from .vocabulary import (
+    TraceJob, amounts_of, check_amounts, column_now, old_in_text, old_members, warn_of,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -33,7 +38,7 @@ _NS = 10**9
 _COLUMNS: Tuple[Tuple[str, int, float], ...] = (
     ("submit_s", lib.GANG_TRACE_SUBMIT_NS, 1e9),
     ("run_s", lib.GANG_TRACE_RUN_NS, 1e9),
-    ("limit_s", lib.GANG_TRACE_LIMIT_NS, 1e9),
+    ("time_limit_s", lib.GANG_TRACE_LIMIT_NS, 1e9),
     ("priority", lib.GANG_TRACE_PRIORITY, 1),
     ("tasks", lib.GANG_TRACE_TASKS, 1),
     ("cpus", lib.GANG_TRACE_CPU_MILLI, 1e3),
@@ -58,7 +63,7 @@ def _format(name: Optional[str]) -> int:
         return int(lib.GANG_TRACE_DETECT)
     known = formats()
     if name not in known:
-        raise InvalidArgument("format is one of %s" % ", ".join(known))
+        raise InvalidArgument("format: " + unknown("format", name, known), path="format")
     return known[name]
 
 
@@ -68,14 +73,42 @@ class Trace(Handle):
     ::
 
         trace = gs.Trace.read("philly.csv.gz")        # the first lines tell the format
-        trace = gs.Trace([{"submit_s": 0, "run_s": 60, "tasks": 4, "gpus": 1}, ...])
+        trace = gs.Trace([{"submit_s": 0, "run_s": 60, "count": 4, "gpu": 1}, ...])
         trace.to_dataframe().groupby("queue").gpus.sum()
 
-    A job is a dict with the members of the library's JSON lines (trace.h): ``job`` (its name),
-    ``submit_s``, ``run_s``; optional ``queue``, ``user``, ``limit_s``, ``priority``,
-    ``preemptible``, ``tasks``, ``min``; for one task ``cpu`` (cores), ``mem_mib``, ``gpus``
-    (devices), ``gpu_milli`` (of each device), ``gpu_models``, ``partition`` (of nodes, any if not
-    given); ``start_s``, ``end``; ``groups`` for several groups. Times are seconds from the begin of the trace.
+    A job is a dict; a :class:`Request` has the same names:
+
+    ``job`` (or ``name``)
+        Its name, unique in the trace; the position if not given.
+    ``submit_s``, ``run_s``
+        When it came, and how long it ran with all its tasks; required. Times are seconds from the
+        begin of the trace.
+    ``queue``, ``user``, ``priority``
+        Texts, and a whole number (0; higher goes first).
+    ``time_limit_s``
+        How long it may run, as its user stated; 0: no limit (default).
+    ``preemptible``
+        ``True`` (default), ``False``, or ``"above-min"``: only the tasks above ``min``.
+    ``count``, ``min``
+        Its tasks (1), and how many of them must start together (all).
+    ``cpu``, ``mem_mib``, ``gpu``
+        Of one task: cores, MiB, and GPUs: whole ones, or a share below 1 (of each of
+        ``gpu_devices`` devices, 1). Each 0 if not given.
+    ``gpu_models``
+        A list of models, or ``"A|B"``; any if not given.
+    ``partition``
+        Its nodes must be in this partition; any if not given.
+    ``start_s``, ``end``
+        What was recorded: the first start, and ``success``, ``failed``, ``cancelled``,
+        ``preempted``, ``timeout``...
+    ``tasks``
+        Instead of ``count`` to ``partition``: several groups, a list of dicts with these members
+        and ``name``.
+
+    >>> import gangsched as gs
+    >>> trace = gs.Trace([{"job": "a", "submit_s": 0, "run_s": 60, "count": 4, "gpu": 2}])
+    >>> trace[0]["gpu"], trace.column("gpus")
+    (2, array([8.]))
 
     Threads: any, one at a time, also while a simulation runs the trace.
 
@@ -87,14 +120,17 @@ class Trace(Handle):
 
     def __init__(self, jobs: Iterable[Mapping[str, Any]] = ()) -> None:
         lines: List[bytes] = []
+        old: Set[str] = set()
         for job in jobs:
             if not isinstance(job, Mapping):
                 raise _no_job(jobs, job, len(lines) + 1)
+            old |= old_members(job)
             try:
                 lines.append(dump(job))
             except ParseError as error:
                 error.line = len(lines) + 1
                 raise _with_line(error, "job") from None
+        warn_of(old, 3)
         if lines:
             super().__init__(_read(b"\n".join(lines) + b"\n", lib.GANG_TRACE_JSONL, {}, "job"))
         else:
@@ -125,6 +161,9 @@ class Trace(Handle):
     ) -> "Trace":
         """Read a file, compressed (gzip, bzip2, xz) or not.
 
+        Rows of jobs that never ran (a run time of -1, say) are left out, with a warning that says
+        how many, and the line of the first one (:attr:`skipped_line`).
+
         Parameters
         ----------
         format
@@ -141,9 +180,6 @@ class Trace(Handle):
             Operations a second of one resource; 0: 10^9.
         lenient, most
             Deprecated: ``on_error="skip"``, ``max_jobs``.
-
-        Rows of jobs that never ran (a run time of -1, say) are left out, with a warning that says
-        how many, and the line of the first one (:attr:`skipped_line`).
 
         Raises
         ------
@@ -170,6 +206,7 @@ class Trace(Handle):
         cls, content: bytes, format: Optional[str], options: Mapping[str, Any], place: str
     ) -> "Trace":
         made = cls._of(_read(content, _format(format), options))
+        warn_of(old_in_text(content, made.format), 4)
         if made.skipped and options.get("on_error", "raise") == "raise":
             line = made.skipped_line
             warnings.warn(
@@ -193,32 +230,48 @@ class Trace(Handle):
         options = _current(options)
         for name in options:
             if name not in known:
-                raise InvalidArgument("there is no option '%s'" % name)
+                raise InvalidArgument(unknown("option", name, known), path=name)
         return cls._read_of(content, format, options, "text")
 
     @classmethod
-    def from_dataframe(cls, table: "pandas.DataFrame") -> "Trace":
-        """A trace from a table with the columns of the library's CSV.
+    def from_dataframe(
+        cls, table: "pandas.DataFrame", *, amounts: Optional[str] = None
+    ) -> "Trace":
+        """A trace from a table: one row a job, the members of a job as columns.
 
-        Required: ``submit_s``, ``run_s``; optional: the other members of a job. The column ``job``,
-        or else the index, has the names. Tables of :meth:`to_dataframe` work, too: if there is a
-        column ``cpus``, amounts are sums over all tasks. Empty cells (not-a-number, None) count as
-        missing.
+        Required: ``submit_s``, ``run_s``. The column ``job`` (or ``name``), or else the index, has
+        the names; ``tasks`` or ``count`` the number of tasks. Empty cells (not-a-number, None)
+        count as missing. Tables of :meth:`to_dataframe` work.
+
+        Parameters
+        ----------
+        amounts : {"task", "job"}, optional
+            ``"task"``: ``cpu``, ``mem_mib``, ``gpu`` are those of one task. ``"job"``: ``cpus``,
+            ``mem_mib``, ``gpus`` are those of all tasks. None: ``"job"`` if there is a column
+            ``cpus``, else ``"task"``.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> import gangsched as gs
+        >>> table = pandas.DataFrame({"submit_s": [0], "run_s": [60], "tasks": [4], "gpus": [8]})
+        >>> gs.Trace.from_dataframe(table, amounts="job")[0]["gpu"]
+        2
 
         Raises
         ------
+        InvalidArgument
+            A column contradicts ``amounts``.
         GangError
             ``line`` is the number of the row plus 2, as in a file with a header.
         """
         if not hasattr(table, "to_csv") or not hasattr(table, "columns"):
             raise InvalidArgument("expected a DataFrame, not %s" % type(table).__name__)
-        made = table.copy(deep=False)
+        made = _in_words_of_now(table, amounts)
         if "preemptible" in made.columns:
             made = made.assign(preemptible=[_flag(value) for value in made["preemptible"]])
-        if "job" not in made.columns:
+        if "job" not in made.columns and "name" not in made.columns:
             made.insert(0, "job", [str(name) for name in made.index])
-        if "cpus" in made.columns and "cpu" not in made.columns:
-            made = _of_one_task(made)
         return cls._of(_read(made.to_csv(index=False).encode("utf-8"), lib.GANG_TRACE_CSV, {}))
 
     def select(self, which: Any) -> "Trace":
@@ -230,6 +283,8 @@ class Trace(Handle):
             By the rules of pandas: a mask (one bool a job: list, array, Series), a slice, or a list
             of positions or of names, whose order the new trace has.
 
+        Examples
+        --------
         ::
 
             table = trace.to_dataframe()
@@ -255,7 +310,10 @@ class Trace(Handle):
 
             trace.query("gpus >= 8 and queue == 'research'")
         """
-        return self.select(self.to_dataframe().query(expression).index)
+        table = self.to_dataframe()
+        if re.search(r"\blimit_s\b", expression):
+            table = table.assign(limit_s=table[column_now("limit_s")])
+        return self.select(table.query(expression).index)
 
     def filter(self, keep: Callable[[Dict[str, Any]], Any]) -> "Trace":
         """The jobs for which ``keep(job)`` is true, called with each job as a dict."""
@@ -297,11 +355,7 @@ class Trace(Handle):
         """Whether a job has this name. O(1)."""
         if not isinstance(name, str):
             return False
-        try:
-            self.find(name)
-        except NotFound:
-            return False
-        return True
+        return self._find(name) is not None
 
     @staticmethod
     def _made_of(
@@ -330,23 +384,26 @@ class Trace(Handle):
     def with_columns(self, **columns: Any) -> "Trace":
         """A trace with other numbers in some columns.
 
-        ``submit_s``, ``run_s``, ``limit_s`` (seconds) and ``priority`` can change. Each is an array
-        or one number.
+        ``submit_s``, ``run_s``, ``time_limit_s`` (seconds) and ``priority`` can change. Each is an
+        array or one number.
 
         ::
 
             trace.with_columns(submit_s=trace.column("submit_s") / 1.2)     # 20 % more load
         """
         members = {
-            "submit_s": "submit_ns", "run_s": "run_ns", "limit_s": "limit_ns",
+            "submit_s": "submit_ns", "run_s": "run_ns", "time_limit_s": "limit_ns",
             "priority": "priority",
         }
         values: Dict[str, List[int]] = {}
         called = {member: name for name, member in members.items()}
         count = len(self)
         for name, given in columns.items():
+            name = column_now(name)
             if name not in members:
-                raise InvalidArgument("columns that can change are %s" % ", ".join(members))
+                raise InvalidArgument(
+                    unknown("column that can change", name, members), path=name
+                )
             if isinstance(given, numbers.Real):
                 given = [given] * count
             listed = (
@@ -398,7 +455,7 @@ class Trace(Handle):
     def __iter__(self) -> Iterator[Dict[str, Any]]:
         """Iterate over the jobs as dicts."""
         for line in self.to_text("jsonl").splitlines():
-            yield json.loads(line)
+            yield json.loads(line, object_hook=TraceJob)
 
     def __getitem__(self, which: Union[int, str, slice]) -> Any:
         """One job as a dict, by position or name; for a slice, a trace.
@@ -425,9 +482,20 @@ class Trace(Handle):
         NotFound
             There is no such job.
         """
+        found = self._find(name)
+        if found is None:
+            with self._held() as trace:
+                raise NotFound(unknown("job", name, _words(trace)["job"]))
+        return found
+
+    def _find(self, name: str) -> Optional[int]:
+        """The position of a job; None: there is no such job."""
         out = ffi.new("size_t *")
         with self._held() as trace:
-            check(lib.gang_trace_find(trace, utf8(name, "name"), out), what="job '%s'" % name)
+            result = lib.gang_trace_find(trace, utf8(name, "name"), out)
+            if result == lib.GANG_ENOENT:
+                return None
+            check(result, what="job '%s'" % name)
         return int(out[0])
 
     @property
@@ -461,28 +529,49 @@ class Trace(Handle):
 
         O(jobs).
 
-        Names: ``submit_s``, ``run_s``, ``limit_s``, ``start_s`` (seconds), ``priority``, ``tasks``,
-        ``cpus`` (cores), ``mem_mib``, ``gpus`` (devices), amounts as sums over all tasks. Unknown
-        values are not-a-number.
+        Names: ``submit_s``, ``run_s``, ``time_limit_s``, ``start_s`` (seconds), ``priority``,
+        ``tasks``, ``cpus`` (cores), ``mem_mib``, ``gpus`` (devices, shares as fractions), amounts
+        as sums over all tasks. Unknown values are not-a-number.
         """
+        name = column_now(name)
         found = next((column for column in _COLUMNS if column[0] == name), None)
         if found is None:
-            raise NotFound("columns are %s" % ", ".join(column[0] for column in _COLUMNS))
+            raise NotFound(unknown("column", name, [column[0] for column in _COLUMNS]))
         with self._held() as trace:
             return _column(trace, found[1], found[2])
 
-    def to_dataframe(self) -> "pandas.DataFrame":
+    def to_dataframe(self, amounts: str = "job") -> "pandas.DataFrame":
         """One row a job: ``job``, ``queue``, ``user``, and the columns of :meth:`column`;
         ``partition`` (of the first group) if some job names one.
 
         O(jobs).
+
+        Parameters
+        ----------
+        amounts : {"job", "task"}
+            ``"job"``: ``cpus``, ``mem_mib``, ``gpus`` of all tasks. ``"task"``: ``cpu``,
+            ``mem_mib``, ``gpu`` of one task (the mean, where its groups differ).
+
+        Examples
+        --------
+        >>> import gangsched as gs
+        >>> trace = gs.Trace([{"submit_s": 0, "run_s": 60, "count": 4, "gpu": 2}])
+        >>> trace.to_dataframe().gpus[0], trace.to_dataframe("task").gpu[0]
+        (8.0, 2.0)
         """
-        import pandas
+        from .table import Table
 
         with self._held() as trace:
             words = _words(trace)
             numbers = {name: _column(trace, number, scale) for name, number, scale in _COLUMNS}
-        return pandas.DataFrame({**words, **numbers})
+        made: Dict[str, Any] = dict(words)
+        shown = amounts_of(numbers.__getitem__, amounts)
+        for name, column in numbers.items():
+            if name == "cpus":
+                made.update(shown)
+            elif name not in ("mem_mib", "gpus"):
+                made[name] = column
+        return Table(made)
 
     def to_text(self, format: str = "csv") -> str:
         """The trace as text: ``csv``, ``jsonl``, ``swf`` or ``batsim``.
@@ -627,7 +716,9 @@ def _read(content: bytes, format: int, options: Mapping[str, Any], what: str = "
     for name, value in options.items():
         if name == "on_error":
             if value not in ("raise", "skip"):
-                raise InvalidArgument("on_error is raise or skip, not %r" % (value,), path=name)
+                raise InvalidArgument(
+                    "on_error: expected 'raise' or 'skip', not %r" % (value,), path=name
+                )
             opts.lenient = int(value == "skip")
         else:
             setattr(opts, name, whole(value, name))
@@ -674,9 +765,9 @@ def _whole(value: Any, scale: int, name: str, i: int) -> int:
     try:
         found = int(value) * scale if isinstance(value, int) else int(round(float(value) * scale))
     except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument("%s: %r is no number" % (path, value), path=path) from None
+        raise InvalidArgument("%s: expected a number, not %r" % (path, value), path=path) from None
     if abs(found) >= 2**63:
-        raise OutOfRange("%s: %s is too much" % (path, value), path=path)
+        raise OutOfRange("%s: %s is too large" % (path, value), path=path)
     return found
 
 
@@ -685,23 +776,45 @@ def _flag(value: Any) -> Any:
     return str(value).lower() if str(value) in ("True", "False") else value
 
 
+def _in_words_of_now(table: "pandas.DataFrame", amounts: Optional[str]) -> "pandas.DataFrame":
+    """A table with the columns of the library's CSV, amounts of one task."""
+    import pandas
+
+    made = pandas.DataFrame(table, copy=False).copy(deep=False)
+    if "limit_s" in made.columns:
+        made = made.rename(columns={"limit_s": column_now("limit_s", 4)})
+    totals = [name for name in ("cpus", "gpus") if name in made.columns]
+    singles = [name for name in ("cpu", "gpu") if name in made.columns]
+    if amounts is None:
+        amounts = "job" if "cpus" in totals else "task"
+        if amounts == "task":
+            warn_of({"gpus", "gpu_milli"} & set(made.columns), 4)
+            totals = []
+    check_amounts(amounts)
+    wrong = singles if amounts == "job" else totals
+    if wrong:
+        raise InvalidArgument(
+            "%s: with amounts='%s' the column is %s"
+            % (wrong[0], amounts, wrong[0] + "s" if amounts == "job" else wrong[0][:-1]),
+            path=wrong[0],
+        )
+    return _of_one_task(made) if amounts == "job" else made
+
+
 def _of_one_task(table: "pandas.DataFrame") -> "pandas.DataFrame":
     """The same table with amounts of one task instead of all tasks."""
     import numpy
 
-    tasks = _numbers(table, "tasks", 1) if "tasks" in table.columns else numpy.ones(len(table))
+    named = next((name for name in ("tasks", "count") if name in table.columns), None)
+    tasks = numpy.ones(len(table)) if named is None else _numbers(table, named, 1)
     each_of = numpy.where(tasks == 0, 1, tasks)  # reading the table reports a task count of 0
-    table = table.assign(cpu=_numbers(table, "cpus", numpy.nan) / each_of)
-    if "mem_mib" in table.columns:
-        table = table.assign(mem_mib=_numbers(table, "mem_mib", numpy.nan) / each_of)
-    if "gpus" in table.columns:
-        each = _numbers(table, "gpus", 0) / each_of
-        whole_ones = each == numpy.rint(each)
-        devices, milli = numpy.where(whole_ones, each, 1), numpy.where(
-            whole_ones, 1000, numpy.rint(each * 1000)
-        )
-        table = table.assign(gpus=devices.astype(numpy.int64), gpu_milli=milli.astype(numpy.int64))
-    return table.drop(columns=["cpus"])
+    found = {}
+    for name, one in (("cpus", "cpu"), ("mem_mib", "mem_mib"), ("gpus", "gpu")):
+        if name in table.columns:
+            found[one] = _numbers(table, name, numpy.nan) / each_of
+    if "gpu" in found:
+        found["gpu"] = numpy.round(found["gpu"], 3)
+    return table.drop(columns=["cpus", "gpus"], errors="ignore").assign(**found)
 
 
 def _numbers(table: "pandas.DataFrame", name: str, missing: float) -> Any:

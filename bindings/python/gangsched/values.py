@@ -18,12 +18,12 @@ def ns(seconds: float, name: str) -> int:
         Not a number.
     """
     if isinstance(seconds, bool) or not hasattr(seconds, "__float__"):
-        raise InvalidArgument("%s: %r is no number" % (name, seconds), path=name)
+        raise InvalidArgument("%s: expected a number, not %r" % (name, seconds), path=name)
     if not math.isfinite(seconds):
         raise OutOfRange("%s: must be finite" % name, path=name)
     found = int(seconds) * 10**9 if seconds == int(seconds) else round(seconds * 1e9)
     if abs(found) >= 2**63:
-        raise OutOfRange("%s: %g s is too much" % (name, seconds), path=name)
+        raise OutOfRange("%s: %g s is too large" % (name, seconds), path=name)
     return int(found)
 
 
@@ -71,11 +71,11 @@ def whole(value: Any, name: str, low: int = 1 - 2**63, high: int = 2**63 - 1) ->
         Outside of the bounds.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise InvalidArgument("%s: %r is no whole number" % (name, value), path=name)
+        raise InvalidArgument("%s: expected a whole number, not %r" % (name, value), path=name)
     found = int(value)
     if not low <= found <= high:
         if (low, high) == (1 - 2**63, 2**63 - 1):
-            raise OutOfRange("%s: %d is too much" % (name, found), path=name)
+            raise OutOfRange("%s: %d is too large" % (name, found), path=name)
         raise OutOfRange("%s: must be from %d to %d" % (name, low, high), path=name)
     return found
 

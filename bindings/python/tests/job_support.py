@@ -8,7 +8,7 @@ def jobs_of(count, **more):
             "job": "j%d" % i,
             "submit_s": 5 * i,
             "run_s": 40 + 7 * (i % 9),
-            "gpus": 1 + i % 8,
+            "gpu": 1 + i % 8,
             "user": "u%d" % (i % 3),
             "queue": "ab"[i % 2],
             **more,

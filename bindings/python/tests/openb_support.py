@@ -52,8 +52,9 @@ class Openb:
 
 def kind_of(pod):
     """(milli-cores, MiB, GPUs, milli-GPUs of each, models)"""
-    gpus = int(pod.get("gpus", 0))
-    milli = pod.get("gpu_milli", 1000) if gpus else 0
+    gpu = pod.get("gpu", 0)
+    gpus = int(gpu) if gpu >= 1 else pod.get("gpu_devices", 1) if gpu else 0
+    milli = min(round(1000 * gpu), 1000)
     return (
         round(1000 * pod.get("cpu", 0)),
         pod.get("mem_mib", 0),
@@ -141,10 +142,10 @@ class Replay:
                     self.rows.append("%d,," % seq)
                 else:
                     name = task["node"]
-                    self.rows.append("%d,%s,%s" % (seq, name, "-".join(map(str, task["gpus"]))))
+                    self.rows.append("%d,%s,%s" % (seq, name, "-".join(map(str, task["devices"]))))
                     self.allocated += gpus * milli
                     cpu[name] -= cpu_milli
-                    free[name][task["gpus"]] -= milli
+                    free[name][task["devices"]] -= milli
                     was, lost[name] = lost[name], fragments.of(cpu[name], free[name], model[name])
                     total += lost[name] - was
                 load = round(100 * arrived / openb.capacity)

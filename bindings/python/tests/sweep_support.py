@@ -25,7 +25,7 @@ def note(log, *words):
 def play(seed, log, rest_s=0.0):
     """A simulation with failures. Its numbers depend on the seed."""
     note(log, "begin", seed, os.getpid())
-    jobs = [{"submit_s": 9 * i, "run_s": 60 + 11 * (i % 7), "gpus": 1 + i % 8} for i in range(40)]
+    jobs = [{"submit_s": 9 * i, "run_s": 60 + 11 * (i % 7), "gpu": 1 + i % 8} for i in range(40)]
     options = {
         "node_mtbf_s": 900.0, "node_repair_s": 60.0, "loss": "restart", "checkpoint_s": 30.0,
         "seed": seed,

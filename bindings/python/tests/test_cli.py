@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m gangsched``: output, errors, Ctrl-C, help."""
+"""``gangsched``: output, errors, Ctrl-C, help."""
 
 import contextlib
 import csv
@@ -82,7 +82,7 @@ def test_simulate_reports_refused_jobs_with_reasons(run):
     status, out, err = run("compare jobs.csv --nodes 2 --gpus 4 --policy fifo,sjf --jobs 2")
     assert (
         status == 0
-        and re.match(r" +jobs +refused +left ", out)
+        and re.match(r" +jobs +refused +unfinished ", out)
         and re.search(r"^sjf +20 +20 +0 ", out, re.M)
     )
     assert (
@@ -105,7 +105,7 @@ def test_a_trace_is_simulated(run):
     assert (
         (status, err) == (0, "")
         and re.search(r"^jobs +40$", out, re.M)
-        and re.search(r"^wait( +\S+ \w+){4}$", out, re.M)
+        and re.search(r"^waiting time( +\S+ \w+){4}$", out, re.M)
     )
 
 
@@ -156,7 +156,7 @@ def test_policies_are_compared(run, there):
         name: one.summary() for name, one in expected.items()
     }
     page = (there / "page.html").read_text(encoding="utf-8")
-    assert "Beside each other" in page and "python -m gangsched compare jobs.csv" in page
+    assert "Comparison" in page and "gangsched compare jobs.csv" in page
     status, out, _ = run("compare jobs.csv --nodes 2 --policy sjf,fifo --policy srtf")
     assert status == 0 and [line.split()[0] for line in out.splitlines()[1:]] == [
         "sjf", "fifo", "srtf",
@@ -197,7 +197,7 @@ def test_a_run_that_was_written_is_run_again(run, there):
     assert again == direct and "<h1>Again</h1>" in again
     assert (
         run("report run1 --policy fifo,sjf -o two.html")[0] == 0
-        and "Beside each other" in (there / "two.html").read_text()
+        and "Comparison" in (there / "two.html").read_text()
     )
     gs.Trace(JOBS[:-1]).write("jobs.csv.gz")
     status, _, err = run("report run1 -o again.html")
@@ -232,7 +232,7 @@ WRONG = {
     "simulate torn.csv.gz --nodes 2": (1, "torn.csv.gz: cannot be decompressed"),
     "simulate bad.csv --nodes 2": (1, "bad.csv: line 3: run_s: not a number"),
     "simulate queues.json --nodes 2": (1, "queues.json: the first lines"),
-    "simulate jobs.csv --nodes 2 --format nothing": (1, "format is one of csv"),
+    "simulate jobs.csv --nodes 2 --format nothing": (1, "there is no format 'nothing'"),
     "simulate jobs.csv": (2, "--cluster FILE, or --nodes N"),
     "simulate jobs.csv --nodes -1": (2, "--nodes: must be 0 or more"),
     "simulate jobs.csv --cluster site.json --gpus 4": (2, "--gpus contradicts it"),
@@ -245,13 +245,13 @@ WRONG = {
         "wrongtree.json: top.queues.b.limit.gpu",
     ),
     "simulate jobs.csv --nodes 2 --queues nobody.json": (1, "nobody.json: there are no queues"),
-    "simulate jobs.csv --nodes 2 --queues site.json": (1, "site.json: nodes: a queue is a dict"),
+    "simulate jobs.csv --nodes 2 --queues site.json": (1, "site.json: nodes: expected a dict, not list"),
     "simulate jobs.csv --nodes 2 --queues cd.json": (
         1,
         'jobs.csv: jobs[0].queue: no queue is called "a"',
     ),
     "simulate jobs.csv --nodes 2 --queues queues.json --default-queue c": (1, "c"),
-    "simulate jobs.csv --nodes 2 --policy best": (2, "--policy best: policies are"),
+    "simulate jobs.csv --nodes 2 --policy best": (2, "--policy: there is no policy 'best'"),
     "simulate jobs.csv --nodes 2 --set speed": (2, "--set speed: expected NAME=VALUE"),
     "simulate jobs.csv --nodes 2 --set colour=red": (2, "there is no option 'colour'"),
     "simulate jobs.csv --nodes 2 --set runtime_estimates=all": (1, "runtime_estimates"),
@@ -485,7 +485,7 @@ def test_the_examples_of_the_help_run(run, there):
     (there / "jobs.csv.gz").write_bytes(gzip.compress((there / "jobs.csv").read_bytes()))
     (there / "philly.csv").write_bytes((there / "jobs.csv").read_bytes())
     lines = re.findall(
-        r"^  python -m gangsched (.*?)(?:  +\(.*)?$",
+        r"^  gangsched (.*?)(?:  +\(.*)?$",
         "\n".join(vars(cli_help)[name] for name in ("ABOUT", "SIMULATE", "COMPARE", "REPORT")),
         re.M,
     )
@@ -508,3 +508,84 @@ def test_the_command_line_without_the_extension_still_converts(there):
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
     )
     assert ran.returncode == 0 and json.loads(ran.stdout)["queues"], ran.stderr
+
+
+# ---- names of now, names before ------------------------------------------------------------------
+
+
+def test_rows_are_skipped_and_bounded(run, there):
+    (there / "bad.csv").write_text("job,submit_s,run_s\na,0,5\nb,0,soon\nc,0,5\nd,0,5\n")
+    line = "simulate bad.csv --nodes 2 --json"
+    assert run(line)[0] == 1 and run(line + " --on-error raise")[0] == 1
+    status, out, err = run(line + " --on-error skip --max-jobs 2")
+    assert (status, err) == (0, "") and json.loads(out)["summary"]["jobs"] == 2
+    status, old, err = run(line + " --lenient --most 2")
+    assert (status, json.loads(old)) == (0, json.loads(out))
+    assert err.splitlines() == [
+        "note: --lenient is now --on-error skip; the old name goes in the next version",
+        "note: --most is now --max-jobs; the old name goes in the next version",
+    ]
+    assert "lenient" not in run("simulate --help")[1] and "--most" not in run("simulate --help")[1]
+
+
+def test_old_names_in_a_trace_are_noted(run, there):
+    (there / "old.csv").write_text("job,submit_s,run_s,tasks,gpus,limit_s\na,0,5,2,1,9\n")
+    status, out, err = run("simulate old.csv --nodes 2 --json")
+    assert status == 0 and json.loads(out)["summary"]["jobs"] == 1
+    assert err.splitlines() == [
+        "note: old.csv: the member %s of a job is now %s; the old name goes in the next version" % pair
+        for pair in (("gpus", "gpu"), ("limit_s", "time_limit_s"), ("tasks", "count"))
+    ]
+
+
+def test_an_unknown_name_is_answered_with_the_closest_known_one(run, there):
+    for line, meant in (
+        ("simulate jobs.csv --nodes 2 --policy srft", "srtf"),
+        ("simulate jobs.csv --nodes 2 --set node_mtbf=1", "node_mtbf_s"),
+        ("simulate jobs.csv --nodes 2 --format cvs", "csv"),
+    ):
+        status, _, err = run(line)
+        assert status in (1, 2) and "did you mean '%s'?" % meant in err
+
+
+def test_commands_of_the_c_program_go_on_to_it(there, tmp_path):
+    """One name for both: what the Python program does not do, the C program does."""
+    program = tmp_path / "bin" / "gangsched"
+    program.parent.mkdir()
+    environment = {**os.environ, "PATH": str(program.parent)}
+    environment.pop("GANGSCHED_CLI", None)
+
+    def ran(*words, **more):
+        return subprocess.run(
+            [sys.executable, "-m", "gangsched", *words], env={**environment, **more},
+            capture_output=True, text=True, timeout=60,
+        )
+
+    program.write_text("#!/bin/sh\nexit 9\n")
+    program.chmod(0o755)
+    none = ran("validate", "site.json")  # a script is not the C program
+    assert none.returncode == 1 and "GANGSCHED_CLI may name it" in none.stderr
+    cli_program = os.environ.get("GANGSCHED_CLI")
+    if not cli_program:
+        pytest.skip("no C program: set GANGSCHED_CLI to it")
+    named = ran("validate", "site.json", GANGSCHED_CLI=cli_program)
+    assert (named.returncode, named.stderr) == (0, "")
+    program.unlink()
+    program.symlink_to(os.path.abspath(cli_program))
+    found = ran("validate", "site.json")
+    assert (found.returncode, found.stdout) == (0, named.stdout)
+    assert ran("topo", "--colour").returncode == 2
+    assert set(cli_help.OF_C) == set(re.findall(r"^  (\w+) +", ran_help(cli_program), re.M))
+
+
+def ran_help(program):
+    return subprocess.run([program, "--help"], capture_output=True, text=True, timeout=60).stdout
+
+
+def test_the_c_program_says_where_the_commands_of_python_are():
+    program = os.environ.get("GANGSCHED_CLI")
+    if not program:
+        pytest.skip("no C program: set GANGSCHED_CLI to it")
+    for name in ("simulate", "compare", "convert", "report"):
+        ran = subprocess.run([program, name], capture_output=True, text=True, timeout=60)
+        assert ran.returncode == 2 and "python3 -m gangsched %s" % name in ran.stderr

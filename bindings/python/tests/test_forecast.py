@@ -17,9 +17,9 @@ def trace(*rows):
                 "job": "j%d" % i,
                 "submit_s": at,
                 "run_s": run,
-                "limit_s": limit,
-                "tasks": tasks,
-                "gpus": 8,
+                "time_limit_s": limit,
+                "count": tasks,
+                "gpu": 8,
                 "queue": "q",
             }
             for i, (at, run, limit, tasks) in enumerate(rows)
@@ -213,7 +213,7 @@ def test_commands_and_reservations_in_a_copy(simulation):
         assert len(simulation.reservations) == 0 and list(ahead.reservations) == ["r"]
         ahead.cancel_reservation("r")
         assert starts(ahead.run())["j2"] == 300
-        assert [row.job for row in ahead.plan() if row.kind == "running"] == [0, 1]
+        assert [row.job for row in ahead.plan() if row.what == "running"] == [0, 1]
     simulation.reserve(name="s", nodes=["n0", "n1"], start_s=400, duration_s=100)
     with simulation.forecast() as ahead:
         assert (

@@ -17,7 +17,7 @@ def pixels_of(figure):
 def test_a_hundred_thousand_jobs_are_one_image():
     """What matplotlib draws does not grow with the number of jobs."""
     jobs = gs.Trace.from_text(
-        "job,submit_s,run_s,tasks,cpu\n"
+        "job,submit_s,run_s,count,cpu\n"
         + "".join("j%d,%d,900,%d,1\n" % (i, i, 1 + i % 4) for i in range(100000))
     )
     result = gs.simulate(gs.Cluster.uniform(60, gpus=0), jobs)
@@ -32,7 +32,7 @@ def test_a_hundred_thousand_jobs_are_one_image():
 
 @pytest.mark.parametrize("most, drawn", [(300, (0, 1)), (299, (1, 0))])
 def test_the_number_of_boxes_decides_between_boxes_and_an_image(monkeypatch, most, drawn):
-    jobs = gs.Trace([{"submit_s": i, "run_s": 900, "gpus": 1} for i in range(300)])
+    jobs = gs.Trace([{"submit_s": i, "run_s": 900, "gpu": 1} for i in range(300)])
     result = gs.simulate(gs.Cluster.uniform(50), jobs)
     monkeypatch.setattr(plots, "MOST_BOXES", most)
     axes = result.gantt(color="user")
@@ -46,7 +46,7 @@ def test_an_image_shows_the_same_as_boxes(monkeypatch):
         {
             "submit_s": 40 * i,
             "run_s": 900 + 130 * (i % 7),
-            "gpus": 1 + i % 8,
+            "gpu": 1 + i % 8,
             "user": "u%d" % (i % 25),
         }
         for i in range(150)

@@ -240,7 +240,7 @@ def test_a_fork_from_inside_a_callback():
 
 def test_a_callback_may_make_and_close_other_objects():
     """The garbage collector may do so, too: no call of the library waits for itself."""
-    one_job = gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}])
+    one_job = gs.Trace([{"submit_s": 0, "run_s": 1, "gpu": 1}])
 
     def others(*_):
         with gs.Cluster.uniform(2) as other:
@@ -256,7 +256,7 @@ def test_a_callback_may_make_and_close_other_objects():
     with gs.Cluster.uniform(2) as made:
         made.allocate(gpu=1, score=score)
         result = gs.simulate(
-            made, one_job, on_event=others, policy=lambda view: others() or view.run_s
+            made, one_job, on_event=others, policy=gs.lowest_first(lambda view: others() or view.run_s)
         )
         assert result.info.ended == 1
 

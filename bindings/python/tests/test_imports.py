@@ -197,7 +197,7 @@ def test_packages_have_their_public_names(path, name):
 
 def test_old_attributes_work_with_a_warning():
     cluster = gs.Cluster.uniform(2)
-    trace = gs.Trace([{"submit_s": 0, "run_s": 5, "tasks": 1}])
+    trace = gs.Trace([{"submit_s": 0, "run_s": 5, "count": 1}])
     with gs.Simulation(cluster, trace, events=True) as simulation:
         info = simulation.run()
         with pytest.warns(DeprecationWarning, match="PlanItem.what"):
@@ -247,7 +247,7 @@ def test_members_of_enumerations_are_their_words():
     )
     for wrong in ("gone", 1, None):
         with pytest.raises(
-            gs.InvalidArgument, match="state is one of up, draining, down"
+            gs.InvalidArgument, match="state: expected one of up, draining, down"
         ) as caught:
             enums.NodeState.number_of(wrong, "state")
         assert caught.value.path == "state"

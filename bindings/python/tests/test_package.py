@@ -197,6 +197,15 @@ def test_an_installation_as_the_readme_says_runs_its_example(root, tmp_path):
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
     assert ran.stdout == shown and (tmp_path / "jobs.html").exists()
+    # One program: the script and the module.
+    script = subprocess.run(
+        [python.parent / "gangsched", "--help"], env=env, capture_output=True, text=True
+    )
+    module = subprocess.run(
+        [python, "-m", "gangsched", "--help"], env=env, capture_output=True, text=True
+    )
+    assert script.returncode == 0 and script.stdout == module.stdout
+    assert script.stdout.startswith("usage: gangsched ")
     extension = next(tmp_path.glob("gangsched/lib/python*/site-packages/gangsched/*.so"))
     assert extension.stat().st_size < 3 << 20  # without debug information
 

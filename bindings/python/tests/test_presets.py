@@ -17,10 +17,10 @@ def jobs(count=60):
         {
             "submit_s": 40 * i,
             "run_s": 300 + (i * 7919) % 4000,
-            "limit_s": 5000,
+            "time_limit_s": 5000,
             "queue": "ab"[i % 2],
-            "tasks": 1 + i % 4,
-            "gpus": 1 + i % 3,
+            "count": 1 + i % 4,
+            "gpu": 1 + i % 3,
         }
         for i in range(count)
     )
@@ -81,10 +81,10 @@ def test_presets_give_the_published_averages(shared, name):
 
 def test_slurm_by_default_keeps_planned_starts_and_yarn_passes_the_head():
     head = [
-        {"submit_s": 0, "run_s": 1000, "limit_s": 1000, "gpus": 6},
-        {"submit_s": 1, "run_s": 1000, "limit_s": 1000, "gpus": 8},  # waits
-        {"submit_s": 2, "run_s": 2000, "limit_s": 2000, "gpus": 2},  # would delay it
-        {"submit_s": 3, "run_s": 900, "limit_s": 900, "gpus": 2},  # does not
+        {"submit_s": 0, "run_s": 1000, "time_limit_s": 1000, "gpu": 6},
+        {"submit_s": 1, "run_s": 1000, "time_limit_s": 1000, "gpu": 8},  # waits
+        {"submit_s": 2, "run_s": 2000, "time_limit_s": 2000, "gpu": 2},  # would delay it
+        {"submit_s": 3, "run_s": 900, "time_limit_s": 900, "gpu": 2},  # does not
     ]
     with gs.Cluster.uniform(nodes=1, gpus=8) as cluster:
         slurm = gs.simulate(cluster, gs.Trace(head), **gs.presets["slurm-default"])
@@ -98,8 +98,8 @@ def test_slurm_by_default_keeps_planned_starts_and_yarn_passes_the_head():
 def test_kai_reclaims_and_yarn_by_default_does_not():
     trace = gs.Trace(
         [
-            {"submit_s": 0, "run_s": 10000, "gpus": 8, "queue": "b", "preemptible": True},
-            {"submit_s": 100, "run_s": 1000, "gpus": 8, "queue": "a"},
+            {"submit_s": 0, "run_s": 10000, "gpu": 8, "queue": "b", "preemptible": True},
+            {"submit_s": 100, "run_s": 1000, "gpu": 8, "queue": "a"},
         ]
     )
     tree = {"a": {"guaranteed": {"gpu": 8}}, "b": {}}

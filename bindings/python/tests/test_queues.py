@@ -62,7 +62,7 @@ def test_changes_make_other_trees():
     assert tree.changed("prod", guaranteed={"gpu": 16})["prod"]["guaranteed"] == {"gpu": 16}
     assert "limit" not in tree.changed("research", limit=None)["research"]
     assert tree.added("more", "prod").leaves == ["research", "web", "batch", "more"]
-    assert {queue.get("order") for queue in tree.everywhere(order="fifo").values()} == {
+    assert {queue.get("order") for queue in tree.with_all(order="fifo").values()} == {
         "fifo",
         None,
     }

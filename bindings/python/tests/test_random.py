@@ -183,10 +183,10 @@ JOBS = st.lists(
     st.fixed_dictionaries(
         {"submit_s": st.integers(0, 300), "run_s": st.integers(0, 100)},
         optional={
-            "gpus": st.integers(0, 9),
-            "tasks": st.integers(1, 4),
+            "gpu": st.integers(0, 9),
+            "count": st.integers(1, 4),
             "min": st.integers(1, 4),
-            "limit_s": st.integers(0, 120),
+            "time_limit_s": st.integers(0, 120),
             "priority": st.integers(-2, 2),
             "queue": st.sampled_from(["a", "b", "c"]),
             "user": st.sampled_from(["u", "v"]),
@@ -238,7 +238,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 def test_random_programs_on_simulations(jobs, tree, options, program):
     for job in jobs:
-        job["min"] = min(job.get("min", 1), job.get("tasks", 1))
+        job["min"] = min(job.get("min", 1), job.get("count", 1))
     with gs.Cluster.uniform(2, gpus=4) as cluster, gs.Trace(jobs) as trace:
         simulation = attempt(
             gs.Simulation, cluster, trace, tree, default_queue="a" if tree else None, **options
@@ -419,8 +419,8 @@ def audit(simulation):
 )
 def test_random_programs_of_reservations_forecasts_and_queues(jobs, tree, program):
     for job in jobs:
-        job["min"] = min(job.get("min", 1), job.get("tasks", 1))
-        job.setdefault("limit_s", 90)
+        job["min"] = min(job.get("min", 1), job.get("count", 1))
+        job.setdefault("time_limit_s", 90)
     with gs.Cluster.uniform(2, gpus=4, racks=1) as cluster, gs.Trace(jobs) as trace:
         simulation = gs.Simulation(cluster, trace, tree, default_queue="a" if tree else None)
         with simulation:

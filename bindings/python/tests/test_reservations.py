@@ -23,7 +23,7 @@ def simulation(cluster):
     trace = gs.Trace(
         [
             {
-                "job": "long", "submit_s": 0, "run_s": 900, "limit_s": 1000, "tasks": 2, "gpus": 8,
+                "job": "long", "submit_s": 0, "run_s": 900, "time_limit_s": 1000, "count": 2, "gpu": 8,
                 "queue": "q",
             }
         ]
@@ -398,7 +398,7 @@ def test_reserving_in_a_callback_or_after_close_is_refused(cluster):
                 raised.append(error)
 
     simulation = gs.Simulation(
-        cluster, gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}]), on_event=on_event
+        cluster, gs.Trace([{"submit_s": 0, "run_s": 1, "gpu": 1}]), on_event=on_event
     )
     simulation.run()
     assert len(raised) == 9

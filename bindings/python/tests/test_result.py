@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 
@@ -21,7 +22,7 @@ import gangsched as gs
 @pytest.fixture(scope="module")
 def trace():
     rows = [
-        {"submit_s": 5 * i, "run_s": 40 + 7 * (i % 9), "gpus": 1 + i % 8, "user": "u%d" % (i % 3)}
+        {"submit_s": 5 * i, "run_s": 40 + 7 * (i % 9), "gpu": 1 + i % 8, "user": "u%d" % (i % 3)}
         for i in range(60)
     ]
     return gs.Trace([{"job": "j%d" % i, **row} for i, row in enumerate(rows)])
@@ -140,6 +141,7 @@ def test_a_result_explains_why_a_job_waited(result):
         assert simulation.result().jobs.equals(result.jobs)
 
 
+@gs.lowest_first
 def module_policy(view):
     return view.run_s
 
@@ -151,7 +153,7 @@ def test_a_pickled_result_can_still_explain(cluster, trace, result):
     with_function = pickle.loads(pickle.dumps(gs.simulate(cluster, trace, policy=module_policy)))
     assert with_function.explain(3, 20) is not None
     without = pickle.loads(
-        pickle.dumps(gs.simulate(cluster, trace, policy=lambda view: view.run_s))
+        pickle.dumps(gs.simulate(cluster, trace, policy=gs.lowest_first(lambda view: view.run_s)))
     )
     assert len(without.jobs) == 60
     with pytest.raises(gs.NotSupported, match="policy"):
@@ -198,7 +200,7 @@ def test_cores_get_lanes_of_their_own():
     from gangsched.viz.lanes import lanes
 
     jobs = gs.Trace(
-        [{"submit_s": i, "run_s": 5 + i % 3, "tasks": 1 + i % 4, "cpu": 1} for i in range(200)]
+        [{"submit_s": i, "run_s": 5 + i % 3, "count": 1 + i % 4, "cpu": 1} for i in range(200)]
     )
     with gs.Cluster([{"name": "a", "cpus": 16}]) as made:
         result = gs.simulate(made, jobs)
@@ -274,12 +276,17 @@ def test_policies_are_compared(cluster, trace):
     )
     assert table.wait_s_mean["sjf"] < table.wait_s_mean["fifo"]
     found.cdf("jct_s")
-    found.plot()
+    axes = found.plot()
+    waits = [bar.get_height() for bar in axes[0].patches]
+    scale = {"hours": 3600, "minutes": 60, "seconds": 1}[re.search(r"\((\w+)\)", axes[0].get_title())[1]]
+    assert axes[0].get_title().startswith("mean waiting time (") and waits == pytest.approx(
+        (table.wait_s_mean / scale).tolist())
+    assert [text.get_text() for text in axes[0].texts] == ["%.3g" % wait for wait in waits]
     pyplot.close("all")
     assert "sjf" in found._repr_html_() and repr(found) == "<Comparison: fifo, sjf, module_policy>"
     tree = gs.Queues({"q": {}})
     found = gs.compare(
-        {"loose": {}, "strict": {"queues": tree.everywhere(block="strict")}},
+        {"loose": {}, "strict": {"queues": tree.with_all(block="strict")}},
         cluster,
         trace,
         tree,
@@ -359,7 +366,7 @@ def test_a_sweep_keeps_errors_or_names_the_parameters_that_failed(executor):
     with pytest.raises(KeyError) as error:
         gs.sweep(fail_at, {"x": range(6)}, executor=executor)
     assert error.value.params == {"x": 3}
-    with pytest.raises(gs.InvalidArgument, match="raise or keep"):
+    with pytest.raises(gs.InvalidArgument, match="'raise' or 'keep'"):
         gs.sweep(fail_at, {"x": [1]}, executor=executor, on_error="ignore")
 
 
@@ -383,8 +390,8 @@ def crowd():
             {
                 "submit_s": 3.5 * i,
                 "run_s": 40 + 7.25 * (i % 13),
-                "tasks": 1 + i % 3,
-                "gpus": 1,
+                "count": 1 + i % 3,
+                "gpu": 1,
                 "user": users[i % 5],
             }
             for i in range(300)
@@ -531,9 +538,9 @@ def test_a_full_disk_is_an_error(tmp_path):
 def test_a_wait_is_to_the_first_start_and_queueing_is_all_of_it():
     """Jobs and summary use the same names."""
     trace = gs.Trace([
-        {"job": "low", "submit_s": 5, "run_s": 100, "gpus": 8, "priority": 0, "preemptible": True},
-        {"job": "high", "submit_s": 20, "run_s": 50, "gpus": 8, "priority": 9},
-        {"job": "behind", "submit_s": 21, "run_s": 10, "gpus": 8},
+        {"job": "low", "submit_s": 5, "run_s": 100, "gpu": 8, "priority": 0, "preemptible": True},
+        {"job": "high", "submit_s": 20, "run_s": 50, "gpu": 8, "priority": 9},
+        {"job": "behind", "submit_s": 21, "run_s": 10, "gpu": 8},
     ])
     with gs.Cluster.uniform(1) as cluster, gs.Simulation(cluster, trace) as simulation:
         simulation.run()
@@ -564,17 +571,17 @@ def test_pictures_have_titles_or_those_that_are_given():
     with gs.Cluster.uniform(2) as cluster:
         result = gs.simulate(
             cluster,
-            gs.Trace([{"submit_s": i, "run_s": 10, "gpus": 8, "queue": "q"} for i in range(4)]),
+            gs.Trace([{"submit_s": i, "run_s": 10, "gpu": 8, "queue": "q"} for i in range(4)]),
         )
     both = gs.compare(
-        ["fifo"], gs.Cluster.uniform(2), gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}])
+        ["fifo"], gs.Cluster.uniform(2), gs.Trace([{"submit_s": 0, "run_s": 1, "gpu": 1}])
     )
     drawn = {
         "GPUs in use, of 16; waiting and running jobs": lambda **more: result.plot(**more)[0],
-        "Allocations on 2 nodes, one colour for each queue": result.gantt,
-        "Time jobs wait": result.cdf,
-        "Jobs by tasks": lambda **more: result.cdf("tasks", **more),
-        "From submission to the end": lambda **more: both.cdf("jct_s", **more),
+        "Gantt chart of 2 nodes, one colour for each queue": result.gantt,
+        "CDF of waiting time": result.cdf,
+        "CDF of tasks": lambda **more: result.cdf("tasks", **more),
+        "CDF of job completion time": lambda **more: both.cdf("jct_s", **more),
     }
     for default, draw in drawn.items():
         assert (
@@ -634,7 +641,8 @@ def test_compared_policies_stream_into_folders_of_their_own(tmp_path):
 
 def test_policies_of_one_name_get_different_labels(tmp_path):
     with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
-        least, most = (lambda view: view.gpus), (lambda view: -view.gpus)
+        least = gs.lowest_first(lambda view: view.gpus)
+        most = gs.highest_first(lambda view: view.gpus)
         found = gs.compare(["fifo", least, most, "fifo", least], cluster, crowd())
         assert list(found) == ["fifo", "<lambda>", "<lambda>-2"]
         assert list(gs.compare("sjf", cluster, crowd())) == ["sjf"]

@@ -22,7 +22,7 @@ from gangsched.sim.recipe import Recipe
 def jobs(count, **fields):
     """``count`` jobs, one every ten seconds, each of a minute."""
     return gs.Trace(
-        [{"submit_s": 10 * i, "run_s": 60, "tasks": 1, "gpus": 4, **fields} for i in range(count)]
+        [{"submit_s": 10 * i, "run_s": 60, "count": 1, "gpu": 4, **fields} for i in range(count)]
     )
 
 
@@ -152,7 +152,7 @@ def test_a_fork_calls_no_function_again(cluster):
         return view.submit_s
 
     with gs.Simulation(
-        cluster, jobs(30), policy=policy, on_event=seen.append, events=True, seed=5, task_mtbf_s=90
+        cluster, jobs(30), policy=gs.lowest_first(policy), on_event=seen.append, events=True, seed=5, task_mtbf_s=90
     ) as simulation:
         simulation.run(until_s=150)
         # a direct change, which replays do not repeat
@@ -203,7 +203,7 @@ def test_changes_and_reservations_are_in_the_fork(cluster):
     tree = {"a": {"guaranteed": {"gpu": 8}}, "b": {"limit": {"gpu": 4}}}
     trace = gs.Trace(
         [
-            {"submit_s": 5 * i, "run_s": 60, "gpus": 4, "queue": "ab"[i % 2], "limit_s": 60}
+            {"submit_s": 5 * i, "run_s": 60, "gpu": 4, "queue": "ab"[i % 2], "time_limit_s": 60}
             for i in range(30)
         ]
     )
@@ -274,7 +274,7 @@ def test_a_selecting_policy_continues_in_the_fork(cluster):
     with gs.Simulation(
         cluster,
         jobs(25, run_s=200),
-        policy=policy,
+        policy=gs.lowest_first(policy),
         score_mode="select",
         restart=lambda index, gpus: 3.0,
     ) as simulation:
@@ -292,7 +292,7 @@ def test_a_result_reads_the_simulation_while_it_is_open(cluster):
         calls.append(view.now_s)
         return view.submit_s
 
-    simulation = gs.Simulation(cluster, jobs(20), policy=policy)
+    simulation = gs.Simulation(cluster, jobs(20), policy=gs.lowest_first(policy))
     simulation.run()
     result, before = simulation.result(), len(calls)
     expected = result.summary(warm_up_s=50)
@@ -325,7 +325,7 @@ def test_queues_show_their_usage(cluster):
         "b": {"limit": {"gpu": 4}},
     }
     trace = gs.Trace(
-        [{"submit_s": i, "run_s": 100, "gpus": 4, "queue": q} for i, q in enumerate("xybxb")]
+        [{"submit_s": i, "run_s": 100, "gpu": 4, "queue": q} for i, q in enumerate("xybxb")]
     )
     with gs.Simulation(cluster, trace, tree) as simulation:
         simulation.run(until_s=10)
@@ -351,8 +351,8 @@ def test_queues_show_their_usage(cluster):
 def test_an_explanation_says_why_no_job_is_preempted(cluster):
     trace = gs.Trace(
         [
-            {"submit_s": 0, "run_s": 1000, "gpus": 8, "tasks": 2, "queue": "kept"},
-            {"submit_s": 1, "run_s": 10, "gpus": 8, "queue": "open", "priority": 3},
+            {"submit_s": 0, "run_s": 1000, "gpu": 8, "count": 2, "queue": "kept"},
+            {"submit_s": 1, "run_s": 10, "gpu": 8, "queue": "open", "priority": 3},
         ]
     )
     tree = {"kept": {"no_preemption": True}, "open": {"guaranteed": {"gpu": 8}}}
@@ -477,21 +477,23 @@ def test_every_option_of_the_library_is_an_option_in_python(cluster):
 def test_policies_in_python_decide_like_those_in_c(cluster):
     # All jobs come at once, and each takes the whole cluster: the policy orders them.
     lengths = [50, 20, 90, 10, 70]
-    trace = gs.Trace([{"submit_s": 0, "run_s": run, "tasks": 2, "gpus": 8} for run in lengths])
+    trace = gs.Trace([{"submit_s": 0, "run_s": run, "count": 2, "gpu": 8} for run in lengths])
 
     def order(**arguments):
         result = gs.simulate(cluster, trace, **arguments)
         return result.jobs.sort_values("start_s").run_s.tolist()
 
-    for policy in ("sjf", lambda view: view.run_s, gs.per_job(lambda job: job.run_s)):
+    for policy in ("sjf", gs.lowest_first(lambda view: view.run_s),
+                   gs.lowest_first(gs.per_job(lambda job: job.run_s)), gs.per_job(gs.lowest_first(lambda job: job.run_s)),
+                   gs.highest_first(lambda view: -view.run_s), gs.highest_first(gs.per_job(lambda job: -job.run_s))):
         assert order(policy=policy) == sorted(lengths)
-    assert order(policy=lambda view: -view.run_ns.astype(float)) == sorted(lengths, reverse=True)
+    assert order(policy=gs.highest_first(lambda view: view.run_ns)) == sorted(lengths, reverse=True)
     assert order(policy="fifo") == lengths
 
 
 def test_fifo_is_strict_and_first_fit_is_not(cluster):
     # The second gang does not fit beside the first; the third would.
-    jobs = [{"submit_s": i, "run_s": 100, "tasks": tasks, "gpus": 8} for i, tasks in
+    jobs = [{"submit_s": i, "run_s": 100, "count": tasks, "gpu": 8} for i, tasks in
             enumerate((1, 2, 1))]
 
     def starts(policy, **arguments):
@@ -505,8 +507,8 @@ def test_fifo_is_strict_and_first_fit_is_not(cluster):
 @pytest.mark.parametrize("backfill", ["none", "easy", "conservative"])
 def test_no_preemption_changes_nothing_where_nothing_is_preempted(cluster, backfill):
     trace = gs.Trace(
-        {"submit_s": 7 * i, "run_s": 30 + 37 * i % 90, "limit_s": 150, "tasks": 1 + i % 5 % 3,
-         "gpus": 1 + 5 * i % 8}
+        {"submit_s": 7 * i, "run_s": 30 + 37 * i % 90, "time_limit_s": 150, "count": 1 + i % 5 % 3,
+         "gpu": 1 + 5 * i % 8}
         for i in range(300)
     )
 
@@ -532,7 +534,7 @@ def test_a_view_has_all_columns_and_is_over_afterwards(cluster):
                 assert getattr(view, name).shape == (len(view),), name
         return view.submit_s
 
-    gs.simulate(cluster, jobs(5), policy=policy)
+    gs.simulate(cluster, jobs(5), policy=gs.lowest_first(policy))
     view, lengths = kept[-1]
     assert lengths.tolist() == [60.0] * len(lengths)
     view.__dict__.pop("run_s")
@@ -562,7 +564,7 @@ def test_an_exception_in_a_policy_leaves_a_consistent_simulation(cluster, policy
     def sometimes(view):
         return policy(view) if failing["on"] and view.now_s >= 20 else view.submit_s
 
-    with gs.Simulation(cluster, jobs(10), policy=sometimes) as simulation:
+    with gs.Simulation(cluster, jobs(10), policy=gs.lowest_first(sometimes)) as simulation:
         with pytest.raises(error) as caught:
             simulation.run()
         assert {"sometimes", "write_scores"} & {entry.name for entry in caught.traceback}
@@ -578,7 +580,7 @@ def test_exceptions_in_callbacks_leave_the_call(cluster):
     def fail(*arguments):
         raise KeyError("mine")
 
-    elastic = gs.Trace([{"submit_s": 0, "run_s": 60, "tasks": 4, "min": 1, "gpus": 8}])
+    elastic = gs.Trace([{"submit_s": 0, "run_s": 60, "count": 4, "min": 1, "gpu": 8}])
     for arguments in ({"on_event": fail}, {"speed": fail}):
         with gs.Simulation(cluster, elastic, **arguments) as simulation:
             with pytest.raises(KeyError, match="mine"):
@@ -588,7 +590,7 @@ def test_exceptions_in_callbacks_leave_the_call(cluster):
 
 @pytest.mark.parametrize("checkpoint, end", [(0, 110.0), (20, 120.0), (float("inf"), 160.0)])
 def test_work_is_lost_since_the_last_checkpoint(cluster, checkpoint, end):
-    whole = gs.Trace([{"submit_s": 0, "run_s": 100, "tasks": 2, "gpus": 8}])
+    whole = gs.Trace([{"submit_s": 0, "run_s": 100, "count": 2, "gpu": 8}])
     with gs.Simulation(cluster, whole, checkpoint_s=checkpoint, loss="restart") as simulation:
         simulation.set_node("n1", "down", at_s=50)
         simulation.set_node("n1", "up", at_s=60)
@@ -597,7 +599,7 @@ def test_work_is_lost_since_the_last_checkpoint(cluster, checkpoint, end):
 
 
 def test_speed_and_restart_functions_are_called(cluster):
-    elastic = gs.Trace([{"submit_s": 0, "run_s": 60, "tasks": 4, "min": 1, "gpus": 8}])
+    elastic = gs.Trace([{"submit_s": 0, "run_s": 60, "count": 4, "min": 1, "gpu": 8}])
     result = gs.simulate(cluster, elastic, speed=lambda index, tasks, count: 0.1)
     assert result.jobs.jct_s[0] == 600.0
     assert gs.simulate(cluster, elastic).jobs.jct_s[0] == 120.0
@@ -665,9 +667,9 @@ def test_closing_inside_a_callback_stops_the_run(cluster):
 def test_what_a_queue_used_counts_in_the_queues_above_it(cluster):
     tree = {"top": {}, "mid": {"parent": "top"}, "a": {"parent": "mid"}, "b": {"parent": "top"},
             "c": {}}
-    trace = [{"submit_s": 0, "run_s": 100, "gpus": 1, "cpu": 2, "queue": "a"},
-             {"submit_s": 0, "run_s": 50, "gpus": 2, "queue": "b"},
-             {"submit_s": 0, "run_s": 10, "gpus": 1, "queue": "c"}]
+    trace = [{"submit_s": 0, "run_s": 100, "gpu": 1, "cpu": 2, "queue": "a"},
+             {"submit_s": 0, "run_s": 50, "gpu": 2, "queue": "b"},
+             {"submit_s": 0, "run_s": 10, "gpu": 1, "queue": "c"}]
     used = gs.simulate(cluster, gs.Trace(trace), queues=tree).summary()["queues"]
     assert {name: row["gpu_s"] for name, row in used.items()} == {
         "top": 200, "mid": 100, "a": 100, "b": 100, "c": 10,
@@ -688,7 +690,7 @@ def test_there_is_nothing_to_judge_an_empty_trace_by(cluster, tmp_path):
 
 
 def long_trace():
-    return gs.Trace([{"submit_s": i, "run_s": 50, "gpus": 1 + i % 8} for i in range(60000)])
+    return gs.Trace([{"submit_s": i, "run_s": 50, "gpu": 1 + i % 8} for i in range(60000)])
 
 
 def test_control_c_stops_a_run_that_can_continue(cluster):
@@ -718,7 +720,7 @@ def test_control_c_gives_the_partial_result_of_simulate(cluster):
         return view.submit_s
 
     with pytest.raises(KeyboardInterrupt) as stop:
-        gs.simulate(cluster, jobs(1000), policy=policy)
+        gs.simulate(cluster, jobs(1000), policy=gs.lowest_first(policy))
     result = stop.value.partial_result
     assert result.interrupted and 0 < result.info.ended < 1000 and "interrupted" in repr(result)
 
@@ -731,7 +733,7 @@ def interrupted_at(second):
             _thread.interrupt_main()
         return view.submit_s
 
-    return policy
+    return gs.lowest_first(policy)
 
 
 def test_control_c_ends_a_comparison_which_has_what_was_complete(cluster):
@@ -942,13 +944,13 @@ def test_a_wrong_run_time_of_a_group_is_named(cluster, run_s, error, path):
 @pytest.mark.parametrize("how", [{}, {"events": True}, {"on_event": lambda event: None}])
 def test_a_refused_job_has_an_explanation(cluster, how):
     wrong = [
-        {"job": "wide", "gpus": 9},
-        {"job": "ok", "gpus": 1},
-        {"job": "above", "gpus": 4, "queue": "b"},
-        {"job": "late", "gpus": 1, "queue": "c"},
+        {"job": "wide", "gpu": 9},
+        {"job": "ok", "gpu": 1},
+        {"job": "above", "gpu": 4, "queue": "b"},
+        {"job": "late", "gpu": 1, "queue": "c"},
     ]
     trace = gs.Trace(
-        [{"submit_s": i, "run_s": 10, "tasks": 1, **job} for i, job in enumerate(wrong)]
+        [{"submit_s": i, "run_s": 10, "count": 1, **job} for i, job in enumerate(wrong)]
     )
     tree = {"a": {}, "b": {"limit": {"gpu": 2}}, "c": {"state": "closed"}}
     with gs.Simulation(cluster, trace, tree, default_queue="a", **how) as simulation:
@@ -991,9 +993,9 @@ def test_a_refused_job_has_an_explanation_after_streaming(cluster, tmp_path, mon
         "replay",
         lambda self, changes, *at: again.append(changes) or play(self, changes, *at),
     )
-    wrong = [{"gpus": 9}, {"gpus": 1}, {"gpus": 10}, {"gpus": 1, "run_s": 500}]
+    wrong = [{"gpu": 9}, {"gpu": 1}, {"gpu": 10}, {"gpu": 1, "run_s": 500}]
     trace = gs.Trace(
-        [{"submit_s": 5 * i, "run_s": 2, "tasks": 1, **job} for i, job in enumerate(wrong)]
+        [{"submit_s": 5 * i, "run_s": 2, "count": 1, **job} for i, job in enumerate(wrong)]
     )
     with gs.Simulation(cluster, trace, stream=tmp_path, **how) as simulation:
         simulation.run(until_s=1)
@@ -1019,7 +1021,7 @@ def test_a_refused_job_has_an_explanation_after_streaming(cluster, tmp_path, mon
         assert sorted(result.refused) == [0, 2] and str(result.explain(0, 20)) == str(said)
     # Without refused jobs there is no replay.
     with gs.Simulation(
-        cluster, gs.Trace([{"submit_s": 0, "run_s": 2, "gpus": 1}]), stream=tmp_path, **how
+        cluster, gs.Trace([{"submit_s": 0, "run_s": 2, "gpu": 1}]), stream=tmp_path, **how
     ) as simulation:
         simulation.run()
         del again[:]
@@ -1036,7 +1038,7 @@ def test_a_policy_knows_users_and_queues_by_name(cluster):
     users = ["adam", "adam", "eve", None]
     trace = gs.Trace(
         [
-            {"submit_s": i, "run_s": 10, "tasks": 2, "gpus": 8, "user": user}
+            {"submit_s": i, "run_s": 10, "count": 2, "gpu": 8, "user": user}
             for i, user in enumerate(users)
         ]
     )
@@ -1048,7 +1050,8 @@ def test_a_policy_knows_users_and_queues_by_name(cluster):
         assert job.queue_name == "default"
         return job.user_name != "eve"
 
-    for chosen in (policy, one_by_one, gs.per_job(lambda job: job.user != 1)):
+    for chosen in (gs.lowest_first(policy), gs.lowest_first(one_by_one),
+                   gs.lowest_first(gs.per_job(lambda job: job.user != 1))):
         starts = gs.simulate(cluster, trace, policy=chosen).jobs.start_s
         assert starts.tolist() == [0, 20, 10, 30]
     assert kept[0].user == 0 and kept[0].submit_s == 0
@@ -1067,7 +1070,7 @@ def test_a_policy_knows_names_that_come_later(cluster):
         )
         return view.submit_s
 
-    with gs.Simulation(cluster, policy=policy) as simulation:
+    with gs.Simulation(cluster, policy=gs.lowest_first(policy)) as simulation:
         for user in ("adam", "eve", "adam"):
             simulation.submit(gpu=8, count=2, run_s=10, user=user)
             simulation.run(until_s=simulation.now_s + 1)
@@ -1213,7 +1216,7 @@ def test_a_simulation_without_queues_gets_queues(cluster):
 
 def test_a_trace_may_be_given_by_its_path(cluster, tmp_path):
     path = tmp_path / "jobs.csv"
-    path.write_text("job,submit_s,run_s,tasks,gpus\na,0,60,1,1\n", encoding="utf-8")
+    path.write_text("job,submit_s,run_s,count,gpu\na,0,60,1,1\n", encoding="utf-8")
     with gs.Simulation(cluster, path) as simulation:
         simulation.add(str(path), shift_s=10)
         assert simulation.run().now_s == 70
@@ -1277,7 +1280,7 @@ def test_an_exception_of_on_event_leaves_submit(cluster):
 
 
 def test_a_policy_is_not_called_without_jobs(cluster):
-    with gs.Simulation(cluster, policy=lambda view: view.run_s / view.run_s.max()) as simulation:
+    with gs.Simulation(cluster, policy=gs.lowest_first(lambda view: view.run_s / view.run_s.max())) as simulation:
         simulation.submit(count=1, gpu=1, run_s=60)
         assert simulation.run().ended == 1
 
@@ -1301,7 +1304,7 @@ def test_the_clock_does_not_go_back(cluster):
 
 def test_the_clock_starts_at_the_first_submission(cluster):
     """A job submitted before the first run once set the clock back, and had a negative wait."""
-    trace = gs.Trace([{"submit_s": -500, "run_s": 60, "tasks": 1, "gpus": 4}])
+    trace = gs.Trace([{"submit_s": -500, "run_s": 60, "count": 1, "gpu": 4}])
     with gs.Simulation(cluster, trace) as simulation:
         assert simulation.now_s == -500
         early = simulation.submit(count=1, gpu=1, run_s=10)
@@ -1319,8 +1322,8 @@ def test_a_mix_is_a_list_of_shapes(cluster, mix):
 def test_failures_never_use_more_than_there_is(cluster):
     """Two nodes of 8: one is down for 10 s. It was 24 of 16 GPUs, and the job ended in time."""
     trace = gs.Trace([
-        {"job": "gang", "submit_s": 0, "run_s": 100, "tasks": 2, "gpus": 8},
-        {"job": "next", "submit_s": 50, "run_s": 100, "tasks": 1, "gpus": 8},
+        {"job": "gang", "submit_s": 0, "run_s": 100, "count": 2, "gpu": 8},
+        {"job": "next", "submit_s": 50, "run_s": 100, "count": 1, "gpu": 8},
     ])
     ends = {None: 110, "restart": 110, "count": 170, "fail": 30}
     for loss, end in ends.items():

@@ -20,8 +20,8 @@ def trace(seed=5, users=9, weeks=6, named=True):
                 row = {
                     "submit_s": 3 * WEEK + week * WEEK + draw.randrange(WEEK),
                     "run_s": draw.randrange(10, 9000),
-                    "gpus": draw.choice([1, 2, 4]),
-                    "tasks": draw.choice([1, 2]),
+                    "gpu": draw.choice([1, 2, 4]),
+                    "count": draw.choice([1, 2]),
                     "start_s": 10 * WEEK,
                     "priority": week + 1,
                 }
@@ -31,7 +31,7 @@ def trace(seed=5, users=9, weeks=6, named=True):
 
 def shape(job):
     """What stays of a job."""
-    return (job["submit_s"] % WEEK, job["run_s"], job.get("gpus"), job.get("tasks"),
+    return (job["submit_s"] % WEEK, job["run_s"], job.get("gpu"), job.get("count"),
             job["priority"], job.get("user"))
 
 

@@ -23,9 +23,8 @@ def trace(seed, jobs=120):
             "run_s": draw.randrange(60, 9000),
             "queue": draw.choice("ab"),
             "user": "u%d" % draw.randrange(12),
-            "tasks": draw.choice([1, 2, 4]),
-            "gpu_milli": draw.choice([300, 500, 1000]),
-            "gpus": 1,
+            "count": draw.choice([1, 2, 4]),
+            "gpu": draw.choice([0.3, 0.5, 1]),
             "cpu": draw.choice([1, 2]),
         }
         for _ in range(jobs)
@@ -71,9 +70,9 @@ def test_a_group_is_what_its_jobs_have(result):
 
 
 def test_wrong_arguments_are_named(result):
-    with pytest.raises(gs.InvalidArgument, match="by is queue"):
+    with pytest.raises(gs.InvalidArgument, match="by: there is no group"):
         result.timeline_by("project")
-    with pytest.raises(gs.InvalidArgument, match="of is gpus"):
+    with pytest.raises(gs.InvalidArgument, match="of: there is no amount"):
         result.timeline_by("user", "fun")
     bare = gs.simulate(gs.Cluster.uniform(nodes=1, gpus=8), gs.Trace(), record=())
     with pytest.raises(gs.InvalidArgument, match="no allocations"):

@@ -15,18 +15,18 @@ from gangsched.trace import formats
 
 JOBS = [
     {
-        "job": "a", "submit_s": 0, "run_s": 60, "queue": "q", "user": "u", "limit_s": 100,
-        "tasks": 2, "gpus": 1, "cpu": 4,
+        "job": "a", "submit_s": 0, "run_s": 60, "queue": "q", "user": "u", "time_limit_s": 100,
+        "count": 2, "gpu": 1, "cpu": 4,
     },
     {
-        "job": "b", "submit_s": 1.5, "run_s": 0.25, "priority": 7, "preemptible": False, "tasks": 1,
+        "job": "b", "submit_s": 1.5, "run_s": 0.25, "priority": 7, "preemptible": False, "count": 1,
         "cpu": 0.5, "mem_mib": 100,
     },
     {
         "job": "c",
         "submit_s": 3,
         "run_s": 5,
-        "groups": [{"group": "ps", "tasks": 1, "cpu": 1}, {"group": "w", "tasks": 4, "gpus": 2}],
+        "tasks": [{"name": "ps", "count": 1, "cpu": 1}, {"name": "w", "count": 4, "gpu": 2}],
     },
 ]
 
@@ -42,8 +42,8 @@ def test_jobs_survive_a_round_trip(trace):
     found = list(trace)
     assert [job["job"] for job in found] == ["a", "b", "c"]
     for given, got in zip(JOBS, found):
-        assert {key: got[key] for key in given if key != "groups"} == {
-            k: v for k, v in given.items() if k != "groups"
+        assert {key: got[key] for key in given if key != "tasks"} == {
+            k: v for k, v in given.items() if k != "tasks"
         }
     assert trace[1] == found[1] == trace["b"] == trace[-2] and trace.find("c") == 2
     with gs.Trace(found) as again:
@@ -73,7 +73,7 @@ def test_a_table_makes_a_trace():
             "submit_s": [0, 10.5],
             "run_s": [1, 2],
             "tasks": [1, 2],
-            "gpus": [8, 1],
+            "gpu": [8, 1],
             "user": ["x", "y"],
         }
     )
@@ -87,9 +87,9 @@ def test_a_table_makes_a_trace():
 
 
 def test_a_share_of_a_device_stays_one():
-    with gs.Trace([{"submit_s": 0, "run_s": 1, "tasks": 2, "gpus": 1, "gpu_milli": 250}]) as made:
+    with gs.Trace([{"submit_s": 0, "run_s": 1, "count": 2, "gpu": 0.25}]) as made:
         again = gs.Trace.from_dataframe(made.to_dataframe())
-        assert again[0]["gpu_milli"] == 250 and again.column("gpus").tolist() == [0.5]
+        assert again[0]["gpu"] == 0.25 and again.column("gpus").tolist() == [0.5]
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ def test_parts_and_changes_make_other_traces(trace):
     assert [job["job"] for job in trace[1:]] == ["b", "c"] and [
         job["job"] for job in trace.select([2, 0])
     ] == ["c", "a"]
-    later = trace.with_columns(submit_s=trace.column("submit_s") + 100, limit_s=50)
+    later = trace.with_columns(submit_s=trace.column("submit_s") + 100, time_limit_s=50)
     assert (
         later.column("submit_s").tolist() == [100, 101.5, 103]
-        and later.column("limit_s").tolist() == [50] * 3
+        and later.column("time_limit_s").tolist() == [50] * 3
     )
-    assert later[2]["groups"] == trace[2]["groups"] and trace.column("submit_s")[0] == 0
+    assert later[2]["tasks"] == trace[2]["tasks"] and trace.column("submit_s")[0] == 0
     for wrong in (
         {"colour": 1},
         {"run_s": [1]},
@@ -242,9 +242,9 @@ def test_a_message_names_the_line_and_the_member():
         ),
         (
             lambda: gs.Trace(
-                [{"submit_s": 0, "run_s": 1, "groups": [{"x": [1, {"y": -math.inf}]}]}]
+                [{"submit_s": 0, "run_s": 1, "tasks": [{"x": [1, {"y": -math.inf}]}]}]
             ),
-            "job 1: groups[0].x[1].y: -inf",
+            "job 1: tasks[0].x[1].y: -inf",
         ),
         (lambda: gs.Cluster.uniform(2, cpus=math.nan), "nodes[0].cpus: nan is not finite"),
         (lambda: gs.Cluster.uniform(2).allocate(count=1, cpu=math.inf), "cpu: inf is not finite"),
@@ -391,10 +391,10 @@ def test_a_trace_names_partitions_and_a_simulation_keeps_to_them():
         "nodes": [{"name": "n0", "gpus": 8}, {"name": "n1", "gpus": 8, "partitions": ["big"]}],
     }
     rows = [
-        {"job": "a", "submit_s": 0, "run_s": 10, "tasks": 1, "gpus": 8, "partition": "big"},
-        {"job": "b", "submit_s": 0, "run_s": 10, "tasks": 1, "gpus": 8, "partition": "big"},
-        {"job": "c", "submit_s": 0, "run_s": 10, "tasks": 1, "gpus": 8},
-        {"job": "d", "submit_s": 0, "run_s": 10, "tasks": 1, "gpus": 8, "partition": "none"},
+        {"job": "a", "submit_s": 0, "run_s": 10, "count": 1, "gpu": 8, "partition": "big"},
+        {"job": "b", "submit_s": 0, "run_s": 10, "count": 1, "gpu": 8, "partition": "big"},
+        {"job": "c", "submit_s": 0, "run_s": 10, "count": 1, "gpu": 8},
+        {"job": "d", "submit_s": 0, "run_s": 10, "count": 1, "gpu": 8, "partition": "none"},
     ]
     trace = gs.Trace(rows)
     table = trace.to_dataframe()
@@ -448,8 +448,8 @@ def test_old_names_of_traces_and_options_work_with_a_warning():
     with pytest.warns(DeprecationWarning, match='lenient is now on_error="skip"'):
         trace = gs.Trace.from_text(text, "csv", lenient=True)
     with pytest.warns(DeprecationWarning, match="Trace.changed is now with_columns"):
-        longer = trace.changed(run_s=100, limit_s=10)
-    with pytest.raises(gs.InvalidArgument, match="on_error is raise or skip"):
+        longer = trace.changed(run_s=100, time_limit_s=10)
+    with pytest.raises(gs.InvalidArgument, match="on_error: expected 'raise' or 'skip'"):
         gs.Trace.from_text(text, "csv", on_error="ignore")
     with pytest.warns(DeprecationWarning, match="Stale is now StaleHandle"):
         assert gs.Stale is gs.StaleHandle

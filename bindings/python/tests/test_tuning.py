@@ -28,9 +28,9 @@ def week(seed=1, days=14, jobs=900):
                 "submit_s": draw.randrange(days * 86400),
                 "run_s": draw.randrange(1800, 28800 if course else 10800),
                 "queue": "course" if course else "research",
-                "tasks": draw.choice([1, 2, 4] if course else [4, 8]),
-                "gpus": 1,
-                "limit_s": 50000,
+                "count": draw.choice([1, 2, 4] if course else [4, 8]),
+                "gpu": 1,
+                "time_limit_s": 50000,
             }
         )
     return gs.Trace(sorted(rows, key=lambda row: row["submit_s"]))
@@ -115,9 +115,9 @@ def test_the_numbers_are_those_of_pandas_and_of_the_summary(cluster):
 def test_a_job_that_never_started_waits_for_ever_and_a_refused_one_does_not_count(cluster):
     trace = gs.Trace(
         [
-            {"submit_s": 0, "run_s": 9, "gpus": 8, "tasks": 3},
-            {"submit_s": 1, "run_s": 9, "gpus": 8, "tasks": 3},
-            {"submit_s": 2, "run_s": 9, "gpus": 8, "tasks": 4},
+            {"submit_s": 0, "run_s": 9, "gpu": 8, "count": 3},
+            {"submit_s": 1, "run_s": 9, "gpu": 8, "count": 3},
+            {"submit_s": 2, "run_s": 9, "gpu": 8, "count": 4},
         ]
     )
     simulation = gs.Simulation(cluster, trace)
@@ -193,7 +193,7 @@ def test_a_tuning_tries_each_combination_and_the_set_up_as_it_is(cluster, found)
         if setting:
             tree = tree.changed(
                 "research", guaranteed={"gpu": setting["queues.research.guaranteed.gpu"]}
-            ).everywhere(backfill=setting["queues.*.backfill"])
+            ).with_all(backfill=setting["queues.*.backfill"])
         jobs = gs.simulate(cluster, week(), tree).jobs
         waits = jobs[jobs.queue == "research"].wait_s
         assert table[goal][i] == pytest.approx(waits.quantile(0.95))

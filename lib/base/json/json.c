@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text for messages, paths, and the cursor. */
 #include "base/json/json.h"
+#include "base/closest.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -142,6 +143,15 @@ static gang_result wrong_type(const struct gang__json *at, const char *expected)
     return gang__json_fail(at, GANG_EINVAL, "must be %s, not %s", expected, type_name(at->value));
 }
 
+static gang_result unknown_key(const struct gang__json *member, const char *const *keys,
+                               size_t count)
+{
+    const char *meant = gang__closest(member->key, keys, count);
+    if (!meant)
+        return gang__json_fail(member, GANG_EINVAL, "unknown key");
+    return gang__json_fail(member, GANG_EINVAL, "unknown key; did you mean '%s'?", meant);
+}
+
 gang_result gang__json_object(const struct gang__json *at, const char *const *keys, size_t count)
 {
     if (!json_is_object(at->value))
@@ -152,7 +162,7 @@ gang_result gang__json_object(const struct gang__json *at, const char *const *ke
         while (i < count && strcmp(member.key, keys[i]) != 0)
             i++;
         if (i == count)
-            return gang__json_fail(&member, GANG_EINVAL, "unknown key");
+            return unknown_key(&member, keys, count);
     }
     return GANG_OK;
 }

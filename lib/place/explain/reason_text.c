@@ -239,7 +239,7 @@ static void add_member(struct line *l, const struct gang__question *a, const str
     } else if (f->why.why == GANG_CONSTRAINT_SAME_DEVICES) {
         add(l, "%s", words_of(f->why.why));
     } else if (f->why.why == GANG_CONSTRAINT_NONE && a->request->score) {
-        add(l, "the host's scores leave too few nodes, or what was in the way has gone");
+        add(l, "too few nodes accepted by score(), or what was in the way has gone");
     } else if (f->why.why == GANG_CONSTRAINT_NONE) {
         add(l, "all tasks would fit: what was in the way has gone, or the search missed them");
     } else if (f->level >= 0 && f->best_holds < f->best_want) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line ``python -m gangsched``: simulate, compare, convert and report, without a
+"""The command line ``gangsched``, also ``python -m gangsched``: simulate, compare, convert and report, without a
 notebook.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of ``python -m gangsched``: simulate, compare, convert, report.
+"""The commands of ``gangsched``, also ``python -m gangsched``: simulate, compare, convert, report.
 
 Exit status 0; 1 for wrong input or output that cannot be written, with one line that names the
 place; 2 for wrong usage; 130 after Ctrl-C, when the results until then are printed and written.
@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from .. import __version__
-from .help import ABOUT, COMPARE, CONVERT, REPORT, SIMULATE
+from .help import ABOUT, COMPARE, CONVERT, OF_C, REPORT, SIMULATE
 
 if TYPE_CHECKING:
     from .input import Run
@@ -36,6 +36,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             from ..convert import main as convert
 
             return convert(given[1:])
+        if given[:1] and given[0] in OF_C:
+            return _hand_on(given)
         arguments = parser().parse_args(given)
         arguments.line = given
         return int(arguments.go(arguments))
@@ -55,6 +57,32 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         from .input import Misused
 
         return _fail("error: " + said, USAGE if isinstance(error, Misused) else FAILED)
+
+
+def _hand_on(given: Sequence[str]) -> int:
+    """Run a command of the C program. It takes the place of this process.
+
+    The program is the one that GANGSCHED_CLI names, or else the first ``gangsched`` in the path
+    that is no script.
+    """
+    folders = os.get_exec_path()
+    for program in [os.environ.get("GANGSCHED_CLI")] + [
+        os.path.join(folder, "gangsched") for folder in folders
+    ]:
+        if program and os.access(program, os.X_OK) and _is_binary(program):
+            sys.stdout.flush()
+            os.execv(program, [program, *given])
+    return _fail(
+        "error: %s is a command of the C program gangsched, which is not in the path; "
+        "GANGSCHED_CLI may name it" % given[0],
+        FAILED,
+    )
+
+
+def _is_binary(path: str) -> bool:
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+    return False
 
 
 def _fail(line: str, status: int) -> int:
@@ -85,7 +113,7 @@ def _said(error: Exception) -> Optional[str]:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
-    top = _parser(_top, "python -m gangsched", ABOUT)
+    top = _parser(_top, "gangsched", ABOUT)
     top.add_argument("--version", action="version", version="gangsched " + __version__)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
@@ -179,11 +207,16 @@ def _input(made: argparse.ArgumentParser, trace: str) -> None:
         help="csv, jsonl, swf, procs, philly, philly-log, helios, pai, openb, batsim, tiresias",
     )
     group.add_argument(
-        "--lenient", action="store_true", help="skip unusable rows, instead of failing"
+        "--on-error",
+        choices=("raise", "skip"),
+        help="an unusable row is an error (raise, the default), or left out (skip)",
     )
     group.add_argument(
-        "--most", metavar="N", type=count, default=0, help="read only the first N jobs"
+        "--max-jobs", metavar="N", type=count, default=0, help="read only the first N jobs"
     )
+    # The names before version 0.2.
+    group.add_argument("--lenient", action="store_true", help=argparse.SUPPRESS)
+    group.add_argument("--most", type=count, default=0, help=argparse.SUPPRESS)
     group.add_argument(
         "--gpus-per-task",
         metavar="N",
@@ -328,7 +361,7 @@ def _policies(given: Optional[Sequence[str]]) -> List[str]:
 
 
 def _line(arguments: argparse.Namespace) -> str:
-    return "python -m gangsched " + " ".join(shlex.quote(word) for word in arguments.line)
+    return "gangsched " + " ".join(shlex.quote(word) for word in arguments.line)
 
 
 def _results(run: "Run", arguments: argparse.Namespace) -> "Dict[str, Result]":

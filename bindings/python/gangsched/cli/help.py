@@ -39,7 +39,7 @@ OPTIONS = {
 }
 
 _SET = (
-    "options of --set (times in seconds; gangsched/sim.h and gangsched/sched.h define them):\n"
+    "options of --set (times in seconds):\n"
     + "\n".join("  %-19s %s" % pair for pair in OPTIONS.items())
 )
 
@@ -47,39 +47,48 @@ _STATUS = """exit status:
   0 success; 1 wrong input, reported in one line with its place; 2 wrong usage; 130 after Ctrl-C: the
   results until then are printed and written nevertheless."""
 
+#: Commands of the C program of the same name, which go on to it.
+OF_C = ("topo", "replay", "scenario", "explain", "forecast", "plan", "validate")
+
 ABOUT = (
     """What would a gang scheduler do? Simulations with the production scheduler on a virtual clock.
 
 Begin with
 
-  python -m gangsched simulate jobs.csv --nodes 64 --gpus 8
+  gangsched simulate jobs.csv --nodes 64 --gpus 8
 
 where jobs.csv has a row a job:
 
-  job,submit_s,run_s,tasks,gpus,user,queue
+  job,submit_s,run_s,count,gpu,user,queue
   train-1,0,3600,4,8,ada,research
   train-2,60,600,1,2,grace,web
 
 (4 tasks of 8 GPUs each start together or not at all). "COMMAND --help" has examples of each.
+"python -m gangsched" is the same program.
+
+commands of the C program, which go on to it:
+  """
+    + ", ".join(OF_C)
+    + """
 
 """
     + _STATUS
 )
 
-SIMULATE = """Play a trace on a cluster, and report waits, completion times, utilisation.
+SIMULATE = """Play a trace on a cluster, and report waiting times, completion times, utilisation.
 
 examples:
-  python -m gangsched simulate jobs.csv.gz --nodes 64 --gpus 8
-  python -m gangsched simulate philly.csv --nodes 300 --policy srtf --json
-  python -m gangsched simulate jobs.csv --cluster site.json --queues queues.json --out run1
-  python -m gangsched simulate jobs.csv --nodes 64 --set node_mtbf_s=1e6 --set checkpoint_s=600 --seed 4
-  python -m gangsched convert slurm.conf gres.conf | python -m gangsched simulate jobs.swf --cluster -
+  gangsched simulate jobs.csv.gz --nodes 64 --gpus 8
+  gangsched simulate philly.csv --nodes 300 --policy srtf --json
+  gangsched simulate jobs.csv --cluster site.json --queues queues.json --out run1
+  gangsched simulate jobs.csv --nodes 64 --set node_mtbf_s=1e6 --set checkpoint_s=600 --seed 4
+  gangsched convert slurm.conf gres.conf | gangsched simulate jobs.swf --cluster -
 
 site.json is {"nodes": [{"name": "n0", "cpus": 64, "mem_mib": 524288, "gpus": 8}, ...]};
 queues.json is {"research": {"weight": 2}, "prod": {"guaranteed": {"gpu": 64}, "queues": {"web": {}}}}.
 
 numbers:
-  wait                from submission to the first start
+  waiting time        from submission to the first start
   completion time     from submission to the end
   bounded slowdown    max(1, completion time over max(run time, 10 s))
   utilisation         used over available, from the first submission to the last end
@@ -89,10 +98,10 @@ numbers:
 COMPARE = """The same jobs on the same cluster under several policies, beside each other.
 
 examples:
-  python -m gangsched compare jobs.csv --nodes 64
-  python -m gangsched compare jobs.csv --nodes 64 --policy fifo,srtf --report policies.html
-  python -m gangsched compare jobs.csv --nodes 64 --jobs 4
-  python -m gangsched compare jobs.csv --cluster site.json --queues queues.json --policy queues,fifo --out runs
+  gangsched compare jobs.csv --nodes 64
+  gangsched compare jobs.csv --nodes 64 --policy fifo,srtf --report policies.html
+  gangsched compare jobs.csv --nodes 64 --jobs 4
+  gangsched compare jobs.csv --cluster site.json --queues queues.json --policy queues,fifo --out runs
 
 policies:
   fifo         in the order of submission; a job that does not fit holds back all later ones
@@ -110,12 +119,12 @@ With --out each policy gets its own folder.
 REPORT = """One HTML page of a run, or of several policies, without network and script.
 
 examples:
-  python -m gangsched report jobs.csv --nodes 64 -o run.html
-  python -m gangsched report jobs.csv --nodes 64 --policy fifo,srtf,las -o policies.html
-  python -m gangsched report run1 -o run.html       (repeats what "simulate --out run1" wrote)
+  gangsched report jobs.csv --nodes 64 -o run.html
+  gangsched report jobs.csv --nodes 64 --policy fifo,srtf,las -o policies.html
+  gangsched report run1 -o run.html       (repeats what "simulate --out run1" wrote)
 
-The page has numbers with definitions, utilisation and queue length over time, the distribution of
-waits, allocations, tables by queue, user and GPU model, the longest waits with reasons, and the input
+The page has numbers with definitions, utilisation and queue length over time, the distribution
+of waiting times, a Gantt chart, tables by queue, user and GPU model, the longest waiting times with reasons, and the input
 that repeats the run.
 
 """ + _SET + "\n\n" + _STATUS

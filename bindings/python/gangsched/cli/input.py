@@ -14,11 +14,13 @@ import shutil
 import sys
 import tempfile
 import zlib
-from contextlib import contextmanager
+import warnings
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from .. import __version__
 from ..case import load
+from ..closest import unknown
 from ..cluster.cluster import Cluster
 from ..errors import GangError
 from ..files import open_bytes
@@ -141,9 +143,10 @@ def read(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Ru
     case = _case(arguments)
     cluster = _cluster(arguments, case)
     queues = _queues(arguments, case)
+    _of_now(arguments)
     how = {
-        "format": arguments.format, "on_error": "skip" if arguments.lenient else "raise",
-        "max_jobs": arguments.most,
+        "format": arguments.format, "on_error": arguments.on_error or "raise",
+        "max_jobs": arguments.max_jobs,
         "gpus_per_task": arguments.gpus_per_task,
     }
     trace, source = _trace(arguments.trace, how)
@@ -155,10 +158,26 @@ def read(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Ru
     return Run(cluster, trace, queues, list(policies), options, source)
 
 
+def _of_now(arguments: argparse.Namespace) -> None:
+    """Take the options that version 0.1 had, with a note."""
+    if arguments.lenient:
+        note("--lenient is now --on-error skip; the old name goes in the next version")
+        arguments.on_error = arguments.on_error or "skip"
+    if arguments.most:
+        note("--most is now --max-jobs; the old name goes in the next version")
+        arguments.max_jobs = arguments.max_jobs or arguments.most
+
+
+def note(line: str) -> None:
+    """Say something that does not stop the command."""
+    with suppress(OSError):
+        print("note: " + line, file=sys.stderr)
+
+
 def _known(policies: Sequence[Optional[str]]) -> None:
     for policy in policies:
         if policy is not None and policy not in PolicyName.words():
-            raise Misused("--policy %s: policies are %s" % (policy, ", ".join(PolicyName.words())))
+            raise Misused("--policy: " + unknown("policy", policy, PolicyName.words()))
 
 
 def _settings(given: Sequence[str]) -> Dict[str, Any]:
@@ -169,7 +188,7 @@ def _settings(given: Sequence[str]) -> Dict[str, Any]:
         if not equals or name not in NAMES:
             raise Misused(
                 "--set %s: %s"
-                % (one, "expected NAME=VALUE" if not equals else "there is no option '%s'" % name)
+                % (one, "expected NAME=VALUE" if not equals else unknown("option", name, NAMES))
             )
         try:
             found[name] = json.loads(text)
@@ -251,7 +270,13 @@ def _trace(path: str, how: Mapping[str, Any]) -> Any:
     with about(_name(path)):
         content = _bytes(path)
         options = dict(how)
-        trace = Trace.from_text(content, options.pop("format"), **options)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            trace = Trace.from_text(content, options.pop("format"), **options)
+        for warning in said:
+            about_it = str(warning.message)
+            here = about_it.startswith("text: ")  # as Trace calls what is no file
+            note("%s: %s" % (_name(path), about_it[6:] if here else about_it))
     source = {
         "path": path if path == "-" else os.path.abspath(path),
         "sha256": hashlib.sha256(content).hexdigest(),
@@ -266,7 +291,7 @@ def _trace(path: str, how: Mapping[str, Any]) -> Any:
 #: Arguments that run.json has.
 _TOLD = (
     "cluster", "nodes", "gpus", "cpus", "mem_gib", "gpu_model", "racks", "queues", "default_queue",
-    "seed", "until", "set", "format", "lenient", "most", "gpus_per_task",
+    "seed", "until", "set", "format", "on_error", "max_jobs", "lenient", "most", "gpus_per_task",
 )
 
 

@@ -31,7 +31,7 @@ def as_text(found: "Mapping[str, Result]", several: bool) -> str:
         return _beside(found)
     ((_, result),) = found.items()
     summary = result.summary()
-    lines: List[Sequence[str]] = [["", "mean", "median", "p99", "most"]]
+    lines: List[Sequence[str]] = [["", "mean", "median", "p99", "max"]]
     for path, name, said, _ in defined(result):
         value = lookup(summary, path)
         if isinstance(value, Mapping):
@@ -59,9 +59,9 @@ _BESIDE = (
     (("jobs",), "jobs", number),
     (("failed",), "failed", number),
     (("refused",), "refused", number),
-    (("unfinished",), "left", number),
-    (("wait_s", "mean"), "mean wait", span),
-    (("wait_s", "p99"), "p99 wait", span),
+    (("unfinished",), "unfinished", number),
+    (("wait_s", "mean"), "mean waiting time", span),
+    (("wait_s", "p99"), "p99 waiting time", span),
     (("jct_s", "mean"), "mean completion", span),
     (("bounded_slowdown", "mean"), "bounded slowdown", number),
     (("makespan_s",), "makespan", span),

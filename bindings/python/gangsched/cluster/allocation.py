@@ -15,9 +15,19 @@ if TYPE_CHECKING:
 
 
 class Explanation(Mapping[str, Any]):
-    """Why a request fits or not: the members of gang_request_write_explanation(), unchanged.
+    """Why a request fits or not, or why a job waits: a dict; ``str(e)`` is one English line.
 
-    ``str(e)`` is one English line. Plain data of any thread.
+    For a request: ``answer``, ``text``, ``constraint``, ``kind``, ``requested`` and ``available``
+    (in millicores, bytes, milli-GPUs) of the decisive reason, and ``groups`` with the same for each
+    group of tasks: ``want``, ``fit``, ``nodes``, ``nodes_fit``, how many nodes each constraint
+    ``refused``. For a job: ``state``, ``text``, ``reasons``.
+
+    >>> import gangsched as gs
+    >>> why = gs.Cluster.uniform(1).explain(gpu=9)
+    >>> why.answer, why["requested"], why["available"]
+    ('never', 9000, 8000)
+
+    Plain data of any thread.
     """
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -52,12 +62,55 @@ class Explanation(Mapping[str, Any]):
         return "Explanation(%r)" % str(self)
 
 
+class Task(Dict[str, Any]):
+    """A task of an allocation as a dict, see :attr:`Allocation.tasks`.
+
+    The members that version 0.1 had, ``cpu_milli``, ``memory_bytes`` and ``gpus`` (indexes), can
+    still be read, with a ``DeprecationWarning``.
+    """
+
+    _BEFORE = {"cpu_milli": "cpu", "memory_bytes": "mem_mib", "gpus": "devices"}
+
+    def __missing__(self, key: str) -> Any:
+        if key not in self._BEFORE:
+            raise KeyError(key)
+        deprecated("the member %s of a task" % key, self._BEFORE[key])
+        value = self[self._BEFORE[key]]
+        if key == "gpus":
+            return value
+        return round(value * (1000 if key == "cpu_milli" else 2**20))
+
+    @classmethod
+    def of(cls, raw: Mapping[str, Any]) -> "Task":
+        """A task in the names of now, from the library's JSON."""
+        made = cls()
+        for key, value in raw.items():
+            if key == "cpu_milli":
+                made["cpu"] = value / 1000
+            elif key == "memory_bytes":
+                made["mem_mib"] = value / 2**20
+            elif key == "gpus":
+                made["gpu"] = round(len(value) * raw.get("share", 1.0), 3)
+                made["devices"] = value
+            else:
+                made[key] = value
+        return made
+
+
 class Allocation:
     """The result of :meth:`gangsched.Cluster.allocate`.
 
     It stays in the cluster until its release.
 
     The end of ``with cluster.allocate(...) as a:`` releases it. Calls take the lock of the cluster.
+
+    >>> import gangsched as gs
+    >>> cluster = gs.Cluster.uniform(2)
+    >>> with cluster.allocate(count=3, min=2, gpu=4) as made:
+    ...     made.grow(), made.nodes, made.info()["gpus"]
+    (1, ['n0', 'n1'], 12.0)
+    >>> cluster.totals()["gpus_free"]
+    16
     """
 
     def __init__(self, cluster: "Cluster", number: int) -> None:
@@ -121,16 +174,21 @@ class Allocation:
 
         O(tasks).
 
-        ``task``, ``group``, ``node``, ``cpu_milli``, ``memory_bytes``, ``gpus`` (indexes of
-        devices), ``share``, ``cores``, and if known ``pci``, ``uuids``, ``cpuset``, ``nodeset``.
+        ``task``, ``group``, ``node``, ``cpu`` (cores), ``mem_mib``, ``gpu`` (GPUs), ``devices``
+        (their indexes on the node), ``share`` (of each), ``cores``, and if known ``pci``,
+        ``uuids``, ``cpuset``, ``nodeset``.
+
+        >>> import gangsched as gs
+        >>> task = gs.Cluster.uniform(1).allocate(count=2, gpu=2, cpu=1.5).tasks[1]
+        >>> task["node"], task["cpu"], task["gpu"], task["devices"]
+        ('n0', 1.5, 2.0, [2, 3])
         """
         writer = Writer()
         with self.cluster._held() as cluster:
             result = lib.gang_alloc_write_json(cluster, self.id, WRITE, writer.user)
         writer.settle()
         check(result, what="allocation")
-        found: List[Dict[str, Any]] = json.loads(writer.value())["tasks"]
-        return found
+        return [Task.of(raw) for raw in json.loads(writer.value())["tasks"]]
 
     @property
     def nodes(self) -> List[str]:

@@ -27,13 +27,34 @@ Wanted = Optional[Mapping[str, Any]]
 class Cluster(ChangeableCluster):
     """Machines, and what is allocated on them.
 
-    Nodes are dicts of the JSON format::
+    A machine is a dict; amounts that are not given are 0:
 
-        with Cluster([{"name": "n1", "cpus": 64, "mem_mib": 524288, "gpus": 8}]) as cluster:
-            job = cluster.allocate(count=4, gpu=2, cpu=8)
-            print(job.nodes)
+    ``name``
+        Must be there.
+    ``cpus``, ``mem_mib``, ``gpus``
+        Cores, MiB, and devices, all alike, with ``gpu_model`` and ``gpu_mem_mib`` each.
+    ``devices``
+        Instead of these: a list of dicts, ``model``, ``mem_mib``, ``numa`` (index), ``pci``,
+        ``uuid``, ``healthy`` (True); a MIG instance has the number of its ``parent`` and its
+        ``mig_index``.
+    ``links``, ``gpu_locality``
+        ``[{"a", "b", "type": "nvlink" | "xgmi" | "other"}]`` between two devices; or a string for
+        each device with a digit for each (0: nothing in common, 1: package, 2: NUMA domain, 3: PCIe
+        bridge, 4: link).
+    ``numas``, ``cores``, ``nics``, ``profiles``
+        NUMA domains (``package``, ``mem_mib``), cores (``numa``, ``threads``, ``cpuset``), network
+        cards, MIG profiles.
+    ``topology``, ``labels``
+        Its place, a dict by level; texts by key.
+    ``amounts``, ``max_tasks``, ``partitions``, ``state``
+        Other resources, a dict by kind; how many tasks it takes (any); partitions; ``"up"``
+        (default), ``"draining"`` or ``"down"``.
 
-    Units: ``cpus`` cores, ``mem_mib`` MiB, ``gpus`` devices.
+    >>> import gangsched as gs
+    >>> with gs.Cluster([{"name": "n1", "cpus": 64, "mem_mib": 524288, "gpus": 8}]) as cluster:
+    ...     job = cluster.allocate(count=4, gpu=2, cpu=8)
+    ...     job.nodes, cluster.totals()["gpus_free"]
+    (['n1'], 0)
 
     Threads: any; the cluster serializes calls. After fork() parent and child each have their own
     cluster.

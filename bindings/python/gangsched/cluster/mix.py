@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The expected mix of tasks (gang_mix_set()), from dicts."""
+"""The expected mix of tasks, from dicts."""
 
 import re
 from typing import Any, Dict, List, Mapping

@@ -8,8 +8,11 @@ from .._native import Call, callback, ffi, lib, new, text
 from ..case import Case, job_dict
 from ..errors import InvalidArgument, check, new_error
 from ..handle import Box
+from ..scoring import direction
+from ..vocabulary import request_members
+from .candidates import Candidates
 
-#: Scores candidate nodes for one task of a group, the highest first:
+#: Scores candidate nodes for one task of a group, the highest first unless it says otherwise:
 #: ``score(group, candidates) -> scores``.
 Score = Callable[[int, Any], Any]
 
@@ -19,13 +22,40 @@ class Request(Mapping[str, Any]):
 
     Any thread.
 
-    The members are those of a job in the JSON format. A request of one group may be flat::
+    A request of one group of tasks is flat; several groups are a list::
 
         Request(count=16, gpu=1, cpu=8, mem_mib=65536, same="rack")
         Request(tasks=[{"name": "ps", "count": 2, "cpu": 4}, {"name": "worker", "count": 8, "gpu": 1}])
 
-    Units: ``cpu`` cores (decimals allowed), ``mem_mib`` MiB, ``gpu`` devices (below 1: a share of
-    one).
+    Members of a group of tasks:
+
+    ``count``, ``min``
+        Its tasks (1), and how many of them must start together (all).
+    ``cpu``, ``mem_mib``, ``gpu``
+        Of one task: cores (decimals allowed), MiB, and GPUs: whole ones, or a share below 1 of each
+        of ``gpu_devices`` devices (1). Each 0 if not given. Instead of a share ``gpu_mem_mib``:
+        memory of each of the devices. ``amounts``: other resources, a dict by kind.
+    ``gpu_models``, ``profile``
+        A list of models, any of which will do; a MIG profile (``"3g.20gb"``).
+    ``same``, ``prefer``
+        A level of the topology: one domain is required, or preferred (``"rack"``, ``"node"``,
+        ``"numa"``, ``"island"``...).
+    ``subgroup_size`` with ``subgroup_same`` or ``subgroup_prefer``
+        The same for each so many tasks.
+    ``spread`` with ``max_skew`` (1), ``max_per_node``, ``max_per_domain`` with ``domain_level``
+        Evenly over the domains of a level; so many tasks at most.
+    ``where``, ``selector``, ``partition``
+        Nodes: a label expression (``"gen >= 3 and not zone in (a, b)"``), labels as a dict, and a
+        partition.
+    ``numa``, ``near_nic``, ``same_devices``
+        ``"prefer"``, ``"strict"`` or ``"none"``; GPUs near a network card; GPUs of the same numbers
+        on each node.
+
+    Members of the request as a whole: ``min`` (over all groups), ``groups`` (sets of groups, with
+    minima and levels of their own), ``same``, ``prefer``, ``policy`` (``"pack"``, ``"spread"``,
+    ``"topology"``, ``"fgd"``...), ``exclusive`` (nodes alone), ``labels`` and ``affinity``. Where
+    jobs are meant (:meth:`gangsched.Simulation.submit`), also ``name``, ``queue``, ``user``,
+    ``priority``, ``preemptible``, ``time_limit_s``, ``after`` and the other members of a job.
 
     Parameters
     ----------
@@ -34,14 +64,22 @@ class Request(Mapping[str, Any]):
     score
         A function that chooses nodes (policy ``host``)::
 
-            def emptiest(group, candidates):      # a numpy record array, one row a node
-                return candidates["gpus_free"]    # highest first
+            def emptiest(group, candidates):      # Candidates, one element a node
+                return candidates.gpus_free       # highest first
 
-        Scores are integers, or floats, which keep their exact order; the largest int64 or infinity
-        is the best. The lowest int64 or minus infinity excludes a node. NaN is an InvalidArgument
-        that names the node. The fields are those of ``struct gang_candidate``. The search calls it
-        on the thread of the call. It must not change the cluster. An exception ends the call
-        without a change.
+        :func:`gangsched.lowest_first` turns the order round. Scores are integers, or floats, which
+        keep their exact order; the largest int64 or infinity is the best. The lowest int64 or minus
+        infinity excludes a node (with ``lowest_first`` the largest and infinity). NaN is an
+        InvalidArgument that names the node. The columns are those of :class:`Candidates`. The
+        search calls it on the thread of the call. It must not change the cluster. An exception ends
+        the call without a change.
+
+    Examples
+    --------
+    >>> import gangsched as gs
+    >>> cluster = gs.Cluster.uniform(2, gpus=4)
+    >>> cluster.fits(gs.Request(count=8, gpu=1)), cluster.fits(gs.Request(count=9, gpu=1))
+    (True, False)
     """
 
     def __init__(
@@ -57,6 +95,21 @@ class Request(Mapping[str, Any]):
         self.score: Optional[Score] = (
             spec.score if isinstance(spec, Request) and score is None else score
         )
+
+    @classmethod
+    def from_job(cls, job: Mapping[str, Any]) -> "Request":
+        """The request of a job of a trace, or of a row of its table.
+
+        Submission, run time and what was recorded are left out; queue, user, priority and time
+        limit stay, for :meth:`gangsched.Simulation.submit`.
+
+        >>> import gangsched as gs
+        >>> trace = gs.Trace([{"job": "a", "submit_s": 0, "run_s": 60, "count": 2, "gpu": 4}])
+        >>> request = gs.Request.from_job(trace["a"])
+        >>> gs.Cluster.uniform(1).allocate(request).info()["gpus"]
+        8.0
+        """
+        return cls(request_members(job))
 
     def __getitem__(self, key: str) -> Any:
         return self._job[key]
@@ -133,19 +186,31 @@ def gangsched_py_place_score(
             "itemsize": size,
         }
     )
-    candidates = numpy.frombuffer(ffi.buffer(rows, size * count), dtype=kind).copy()
+    seen = numpy.frombuffer(ffi.buffer(rows, size * count), dtype=kind).copy()
     out = numpy.frombuffer(ffi.buffer(scores, 8 * count), dtype=numpy.int64)
+    candidates = Candidates(seen, scorer.node_name)
     found = numpy.asarray(scorer.score(group, candidates))
     if found.shape != (count,):
         raise InvalidArgument("score() must give one number for each of %d candidates" % count)
     if found.dtype.kind == "f":
         unknown = numpy.flatnonzero(numpy.isnan(found))
         if len(unknown):
-            node = scorer.node_name(int(candidates["node"][unknown[0]]))
+            node = scorer.node_name(int(seen["node"][unknown[0]]))
             raise InvalidArgument("score() gave NaN for candidate %d, node %r" % (unknown[0], node))
-        found = _order_of(found)
+        found = _order_of(-found if direction(scorer.score) else found)
+    elif direction(scorer.score):
+        found = _reversed(found)
     out[:] = found
     return 0
+
+
+def _reversed(scores: Any) -> Any:
+    """Integers in reverse order; the largest int64 becomes the lowest, which excludes a node."""
+    import numpy
+
+    scores = scores.astype(numpy.int64)
+    last = numpy.iinfo(numpy.int64).max
+    return numpy.where(scores == last, -last - 1, -numpy.maximum(scores, -last))
 
 
 class Compiled:

@@ -21,11 +21,13 @@ class Snapshot(Handle):
 
     Changes of the snapshot do not change the cluster.
 
-    ::
-
-        with cluster.snapshot() as then:
-            then.release(old)                     # if this were released,
-            print(then.fits(count=64, gpu=1))     # would that fit?
+    >>> import gangsched as gs
+    >>> cluster = gs.Cluster.uniform(2)
+    >>> old = cluster.allocate(count=2, gpu=8)
+    >>> with cluster.snapshot() as then:
+    ...     then.release(old)               # if this were released,
+    ...     then.fits(count=16, gpu=1)      # would that fit?
+    True
     """
 
     def __init__(self, cluster: "Cluster") -> None:

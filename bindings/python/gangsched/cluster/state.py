@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, 
 from . import nodes as _nodes
 from .._native import ffi, lib, text, utf8
 from ..case import Case
+from ..closest import unknown
 from ..errors import GangError, NotFound, check, new_error
 from ..handle import Handle
 
@@ -135,7 +136,10 @@ class ClusterState(Handle):
             return number
         out = ffi.new("gang_node_id *")
         with self._held() as cluster:
-            check(lib.gang_node_find(cluster, utf8(node, "name"), out), what="node '%s'" % node)
+            result = lib.gang_node_find(cluster, utf8(node, "name"), out)
+            if result == lib.GANG_ENOENT:
+                raise NotFound(unknown("node", node, self.names))
+            check(result, what="node '%s'" % node)
         return int(out[0])
 
     def check(self) -> None:

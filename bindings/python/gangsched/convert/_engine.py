@@ -336,7 +336,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     The exit status is 0; 1 for input that cannot be converted; 2 for wrong usage.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m gangsched convert",
+        prog="gangsched convert",
         description="Convert configuration of YARN, TonY, Slurm, Kubernetes, and nvidia-smi topo -m, to a scenario.")
     parser.add_argument(
         "files", metavar="FILE", nargs="+", help='files that belong together; "-": standard input'

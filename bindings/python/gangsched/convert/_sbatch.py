@@ -17,7 +17,7 @@ sbatch                                        scenario
                                               ``max_switch_wait`` of ``SchedulerParameters`` (300)
 ``--partition``, ``--qos``, ``--account``     ``queue``: PARTITION, PARTITION.QOS, PARTITION.ACCOUNT
 ``--time``, ``--nice``, ``--hold``            ``time_limit_s``, ``priority``, ``hold``
-``--exclusive``, ``--constraint`` of features ``exclusive``, ``where``
+``--exclusive``, ``--constraint``             ``exclusive``, ``where`` (of features)
 ============================================  ======================================================
 """
 from __future__ import annotations

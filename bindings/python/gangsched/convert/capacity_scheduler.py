@@ -47,7 +47,8 @@ a leaf ``root.default``                         ``default_queue``
 ``...preemption.max_wait_before_kill`` (15 s)   ``grace_s`` of the root
 ``...intra-queue-preemption.enabled``           ``within: user-limit``, or ``lower`` with
                                                 ``...preemption-order-policy`` priority_first
-``P intra-queue-preemption.disable_preemption`` ``within: never`` of the leaves below
+``P intra-queue-preemption.``                   ``within: never`` of the leaves below
+``disable_preemption``
 ==============================================  ====================================================
 
 All kinds count, whatever ``resource-calculator`` says, because a guarantee of GPUs must be

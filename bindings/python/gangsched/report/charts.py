@@ -55,7 +55,7 @@ def mean_over(at: Any, value: Any, edges: Any) -> Any:
     return numpy.diff(whole) / numpy.diff(edges)
 
 
-def most_over(at: Any, value: Any, edges: Any) -> Any:
+def max_over(at: Any, value: Any, edges: Any) -> Any:
     """Maxima over time between ``edges`` of the same value."""
     import numpy
 

@@ -75,7 +75,7 @@ def html(
         if not results:
             raise InvalidArgument("there is no result to report")
         if len(results) > 1:
-            return _page(title or "Policies compared", _compared(results, command))
+            return _page(title or "Comparison of policies", _compared(results, command))
         ((label, result),) = results.items()
         return _page(title or "Simulation: %s" % label, _one(result, worst_waits, command))
     return _page(title or "Simulation", _one(results, worst_waits, command))
@@ -108,7 +108,7 @@ def _one(result: "Result", count: int, command: Optional[str]) -> List[str]:
     ]
     out += _over_time({"": result})
     out.append(_distributions(result))
-    out += _gantt(result, "Allocations", {"": result})
+    out += _gantt(result, "Gantt chart", {"": result})
     out.append(_section("By queue", tables.groups(result, "queue")))
     out.append(_section("By user", tables.groups(result, "user")))
     if has_gpus(result):
@@ -126,7 +126,7 @@ def _one(result: "Result", count: int, command: Optional[str]) -> List[str]:
             setup.options({"": result}),
         )
     )
-    out.append(_section("Repeating this run", setup.again({"": result}, command)))
+    out.append(_section("Reproducibility", setup.again({"": result}, command)))
     return [one for one in out if one]
 
 
@@ -151,7 +151,7 @@ def _tiles(result: "Result") -> str:
     shown = [
         ("jobs done", number(summary["jobs"]), ", ".join(left) or "all submitted jobs"),
         (
-            "mean wait",
+            "mean waiting time",
             span(wait["mean"]),
             "half %s or less, 1 %% over %s" % (span(wait["p50"]), span(wait["p99"])),
         ),
@@ -216,13 +216,13 @@ def _over_time(results: Mapping[str, "Result"]) -> List[str]:
         at = table.at_s.to_numpy()
         used += _used(result, table, at, edges, middle, label)
         waiting = charts.mean_over(at, table.pending.to_numpy(), edges)
-        most = charts.most_over(at, table.pending.to_numpy(), edges)
+        highest = charts.max_over(at, table.pending.to_numpy(), edges)
         jobs.append(
             charts.Series(
                 label or "waiting (band: maximum)",
                 middle,
                 waiting,
-                high=most if not label else None,
+                high=highest if not label else None,
             )
         )
         if not label:
@@ -241,7 +241,7 @@ def _over_time(results: Mapping[str, "Result"]) -> List[str]:
         note = "Fraction of the %s in use; means over %s." % (kind, span(span_s / charts.BINS))
     return [
         _section("Utilisation", first, note=note),
-        _section("Queue length" if "" in results else "Jobs that wait", second),
+        _section("Queue length", second),
     ]
 
 
@@ -273,17 +273,17 @@ def _distributions(result: "Result") -> str:
     if not there.any():
         return ""
     if not wait[there].max() > 0:
-        return _section("Waits", "<p>No job waited.</p>")
+        return _section("CDF of waiting time", "<p>No job waited.</p>")
     codes, words = ranked(result, "queue")
     values, shown = {"all jobs": wait[there]}, [charts.PLAIN]
     if 1 < len(words) <= 8:
         values.update({word: wait[there & (codes == code)] for code, word in enumerate(words)})
         shown += range(len(words))
     waiting = int(numpy.isnan(result.column("start_s")[there]).sum())
-    note = "The fraction of jobs that had started after this time."
+    note = "Fraction of jobs that had started after this time."
     if waiting:
         note += " The %s that still wait count with their wait so far." % number(waiting)
-    return _section("Waits", charts.cdf(values, "wait", shown), note=note)
+    return _section("CDF of waiting time", charts.cdf(values, "waiting time", shown), note=note)
 
 
 def _worst(result: "Result", count: int) -> str:
@@ -291,7 +291,7 @@ def _worst(result: "Result", count: int) -> str:
     if not listed:
         return ""
     note = "The reasons are those at half of the wait, or at the end for jobs that still wait."
-    return _section("Longest waits, with reasons", tables.waited(result, listed), note=note)
+    return _section("Longest waiting times, with reasons", tables.waited(result, listed), note=note)
 
 
 def _gantt(result: "Result", title: str, among: Mapping[str, "Result"]) -> List[str]:
@@ -356,24 +356,27 @@ def _compared(results: Mapping[str, "Result"], command: Optional[str]) -> List[s
     ]
     out.append(
         _section(
-            "Beside each other", tables.compared(results), note="The best of a column is bold."
+            "Comparison", tables.compared(results), note="The best of a column is bold."
         )
     )
-    for column, said in (("wait", "Waits"), ("completion time", "Completion times")):
+    for column, said in (
+        ("waiting time", "CDF of waiting time"),
+        ("completion time", "CDF of job completion time"),
+    ):
         values = {}
         for label, result in results.items():
-            found = waits(result) if column == "wait" else result.column("jct_s")
+            found = waits(result) if column == "waiting time" else result.column("jct_s")
             values[label] = found[numpy.isfinite(found)]
         out.append(_section(said, charts.cdf(values, column)))
     out += _over_time(results)
-    out.append(_section("Mean wait by queue", tables.by_queue(results)))
+    out.append(_section("Mean waiting time by queue", tables.by_queue(results)))
     for label, result in results.items():
-        out += _gantt(result, "Allocations: %s" % label, results)
+        out += _gantt(result, "Gantt chart: %s" % label, results)
     out.append(_section("Definitions of the numbers", tables.meanings(first)))
     out.append(
         _section(
             "What was simulated", setup.machines(first), setup.queues(first), setup.options(results)
         )
     )
-    out.append(_section("Repeating this run", setup.again(results, command)))
+    out.append(_section("Reproducibility", setup.again(results, command)))
     return [one for one in out if one]

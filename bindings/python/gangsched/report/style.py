@@ -28,7 +28,7 @@ h2{font-size:1.15em;margin:2.2em 0 .5em;padding-bottom:.2em;border-bottom:1px so
 image{image-rendering:auto}
 .legend{display:flex;flex-wrap:wrap;gap:2px 18px;margin:.3em 0 0 58px;font-size:.85em;color:var(--soft)}
 .legend i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:6px;vertical-align:-1px}
-.wide{overflow-x:auto}
+.wide{overflow-x:auto}.wide th,.wide td{padding:4px 5px}
 table{border-collapse:collapse;width:100%;font-size:.88em;font-variant-numeric:tabular-nums}
 th,td{padding:4px 8px;text-align:right;vertical-align:top;border-bottom:1px solid var(--line)}
 table.few{width:auto;min-width:45%}

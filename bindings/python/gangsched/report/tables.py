@@ -107,7 +107,7 @@ def groups(result: "Result", by: str) -> str:
             [*row, number(float(used[mine].sum()) / 3600), _bar(float(used[mine].sum()) / total)]
         )
     heads = [
-        by, "jobs", "not done", "mean wait", "p99 wait", "mean completion", "mean bounded slowdown",
+        by, "jobs", "not done", "mean waiting time", "p99 waiting time", "mean completion", "mean bounded slowdown",
         unit, "fraction of all usage",
     ]
     more = (
@@ -264,7 +264,7 @@ def meanings(result: "Result") -> str:
 #: Columns of a comparison: path, heading, format, best value (1: highest, -1: lowest, 0: none).
 _COMPARED: Tuple[Tuple[Tuple[str, ...], str, Any, int], ...] = (
     (("jobs",), "jobs", number, 0),
-    (("wait_s", "mean"), "mean wait", span, -1),
+    (("wait_s", "mean"), "mean waiting time", span, -1),
     (("wait_s", "p50"), "median", span, -1),
     (("wait_s", "p99"), "p99", span, -1),
     (("jct_s", "mean"), "mean completion", span, -1),
@@ -276,7 +276,7 @@ _COMPARED: Tuple[Tuple[Tuple[str, ...], str, Any, int], ...] = (
     (("preemptions",), "preempted", number, 0),
     (("jain",), "Jain", number, 1),
     (("refused",), "refused", number, 0),
-    (("unfinished",), "left", number, 0),
+    (("unfinished",), "unfinished", number, 0),
 )
 
 

@@ -37,12 +37,12 @@ def part(value: Any) -> str:
     return NONE if missing(value) else "%.1f %%" % (100 * float(value))
 
 
-def step_of(last: float, most: int = 8) -> Tuple[float, float, str]:
+def step_of(last: float, max_marks: int = 8) -> Tuple[float, float, str]:
     """The marks of a time axis up to ``last`` seconds: distance in seconds, seconds of the unit,
     its name.
     """
     scale, unit = next((pair for pair in _UNITS if last >= 3 * pair[0]), _UNITS[-1])
-    wanted = last / scale / most
+    wanted = last / scale / max_marks
     steps: Sequence[float] = (
         0.001,
         0.01,
@@ -93,8 +93,8 @@ DEFINED: Tuple[Tuple[Tuple[str, ...], str, Any, str], ...] = (
         number,
         "jobs not yet submitted, waiting or running at the end",
     ),
-    (("wait_s",), "wait", span, "from submission to the first start"),
-    (("queue_s",), "queued", span, "time neither running nor suspended, also between two starts"),
+    (("wait_s",), "waiting time", span, "from submission to the first start"),
+    (("queue_s",), "total queueing time", span, "time neither running nor suspended, also between two starts"),
     (("jct_s",), "job completion time", span, "from submission to the end"),
     (
         ("slowdown",),

@@ -193,7 +193,7 @@ class Forecast(Reserving):
                 raise OutOfRange("%s: must be above 0 and below 1" % name, path=name)
             setattr(opts, name, quantile)
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-            raise InvalidArgument("seed: %r is no whole number" % (seed,), path="seed")
+            raise InvalidArgument("seed: expected a whole number, not %r" % (seed,), path="seed")
         opts.seed = int(seed) % 2**64
         return opts
 
@@ -212,7 +212,7 @@ class Forecast(Reserving):
             run_time_of = run_time
         elif run_time is not None:
             raise InvalidArgument(
-                "run_time is a function, 'actual' or None, not %r" % (run_time,), path="run_time"
+                "run_time: expected a function, 'actual' or None, not %r" % (run_time,), path="run_time"
             )
         if run_time_of is not None:
             self._ahead.run_time_of = run_time_of
@@ -241,7 +241,7 @@ class Forecast(Reserving):
     def drain(self, node: Node) -> None:
         """Start no new tasks on a machine; running tasks stay.
 
-        For other states see :attr:`cluster`.
+        For other states see ``cluster``.
         """
         with self._held():
             self.cluster.drain(node)

@@ -7,7 +7,7 @@ from .._native import ffi, lib
 from ..case import Case, job_dict
 from ..cluster.state import Node
 from ..enums import NodeState
-from ..errors import GangError, check, new_error, placed
+from ..errors import GangError, NotFound, check, new_error, placed
 from ..handle import Box
 from ..trace import Trace, as_trace
 from ..values import ns, runs, whole
@@ -42,7 +42,10 @@ class SimulationIntake(SimulationState):
         error, shift = new_error(), ns(shift_s, "shift_s")
         trace = as_trace(trace)
         with self._held() as sim, trace._held() as pointer:
-            check(lib.gang_sim_add_trace(sim, pointer, shift, error), error)
+            try:
+                check(lib.gang_sim_add_trace(sim, pointer, shift, error), error)
+            except NotFound as failure:
+                raise self._with_meant(failure, _quoted(failure.text)) from None
             self._open().require(trace._open())
             self._boxes.append(trace._open())
             self._traces.append(trace)
@@ -51,11 +54,35 @@ class SimulationIntake(SimulationState):
     def submit(
         self, job: Optional[Mapping[str, Any]] = None, *, run_s: RunTime, **keywords: Any
     ) -> int:
-        """Submit one job now, with all members of a job of the JSON format.
+        """Submit one job now.
 
-        ::
+        Its members are those of a :class:`gangsched.Request`, and:
 
-            simulation.submit(count=4, gpu=1, run_s=60, queue="a")
+        ``name``, ``queue``, ``user``, ``user_groups``
+            Texts, and a list of them. The queue may be missing if there is one, or a default.
+        ``priority``, ``preemptible``, ``hold``, ``never_preempts``
+            A whole number (0; higher goes first); True (default), False or ``"above-min"``; True:
+            it waits until it is released; True: nothing is preempted for it.
+        ``time_limit_s``, ``begin_s``, ``deadline_s``
+            How long it may run (as the queue says); when it may start, and by when it must have
+            ended, seconds of the simulation (any time).
+        ``after``
+            ``[{"job", "when": "start" | "end" | "success"}]``: jobs that must come first.
+        ``reservation``, ``partitions``, ``array`` with ``array_max_running``
+            A reservation inside which alone it starts; partitions in order of preference; the name
+            of its array, and how many of its jobs run at once.
+        ``loss``, ``max_restarts``, ``restart_delay_s``, ``refill_s``
+            What follows when it loses tasks: ``"count"`` (default: they count as lost), ``"fail"``,
+            ``"restart"``, ``"refill"``, ``"shrink"``; bounds of these.
+        ``parallelism``, ``start_full``, ``prefer_wait_s``, ``start_within_s``, ``back_off_s``
+            Tasks that run at a time; True: all tasks that fit start at once; how long it waits for
+            preferred domains; after which wait it fails, or backs off.
+
+        >>> import gangsched as gs
+        >>> with gs.Simulation(gs.Cluster.uniform(1)) as simulation:
+        ...     job = simulation.submit(count=4, gpu=1, run_s=60, time_limit_s=90)
+        ...     simulation.run().now_s, simulation.job(job)["end"]
+        (60.0, 'success')
 
         Groups may start after one another::
 
@@ -107,7 +134,8 @@ class SimulationIntake(SimulationState):
                 else:
                     check(lib.gang_sim_submit(sim, case.c.jobs, times[0], out, error), error)
             except GangError as refusal:
-                raise placed(refusal, refusal.path.replace("run_ns", "run_s")) from None
+                refusal = placed(refusal, refusal.path.replace("run_ns", "run_s"))
+                raise self._with_meant(refusal, queued.get("queue")) from None
             self._recipe.note("submit", spec, run_s=run_s)
             self._host.settle()  # an exception of on_event: the job is submitted nevertheless
         return int(out[0])
@@ -144,3 +172,8 @@ class SimulationIntake(SimulationState):
                 what="job %r" % (job,),
             )
             self._recipe.note("_command", name, index, *values)
+
+
+def _quoted(text: str) -> str:
+    """What stands in quotes in a message."""
+    return text.split('"')[1] if text.count('"') >= 2 else ""

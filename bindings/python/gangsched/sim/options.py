@@ -12,6 +12,7 @@ from ..case import Case
 from ..enums import Know, LossPolicy, Place, PolicyName, Record, SameInstant, Word
 from ..errors import GangError, InvalidArgument, OutOfRange
 from ..values import ns, whole
+from ..closest import unknown
 
 #: Options in seconds, and the member of gang_sim_opts in ns.
 _TIMES = {
@@ -64,6 +65,12 @@ NAMES = frozenset(
 )
 
 
+#: Other arguments of a simulation, which an unknown option may have meant.
+_OF_SIMULATIONS = (
+    "cluster", "trace", "queues", "policy", "score_mode", "seed", "record", "events", "on_event",
+    "speed", "restart", "shift_s", "default_queue", "stream", "mix", "until_s", "progress",
+)
+
 #: Options of version 0.1 and their names now. The parts keep renaming tools away.
 _OLD_NAMES = {
     "max_" "evictions": "max_preempted_tasks",
@@ -111,9 +118,11 @@ def fill(
     for old in sorted(set(options) & set(_OLD_NAMES)):
         deprecated("the option " + old, _OLD_NAMES[old], stacklevel=5)
     options = dict(_renamed(name, value) for name, value in options.items())
-    unknown = sorted(set(options) - NAMES)
-    if unknown:
-        raise InvalidArgument("there is no option '%s'" % unknown[0], path=unknown[0])
+    wrong = sorted(set(options) - NAMES)
+    if wrong:
+        raise InvalidArgument(
+            unknown("option", wrong[0], [*sorted(NAMES), *_OF_SIMULATIONS]), path=wrong[0]
+        )
     for name, value in options.items():
         if value is not None:
             _set(opts, sched, name, value)
@@ -177,7 +186,8 @@ def _record(record: Union[str, Sequence[str]]) -> int:
     """The bits of the tables to record."""
     if not hasattr(record, "__iter__"):
         raise InvalidArgument(
-            "record: %r is no list of %s" % (record, ", ".join(Record.words())), path="record"
+            "record: expected a list of %s, not %r" % (" or ".join(Record.words()), record),
+            path="record",
         )
     bits = 0
     for table in [record] if isinstance(record, str) else record:
@@ -208,7 +218,7 @@ def _elastic(value: Any) -> int:
 def _ratio(value: Any, name: str, most: int) -> int:
     """A number from 0 to ``most`` as the library has it, in millionths."""
     if isinstance(value, bool) or not hasattr(value, "__float__"):
-        raise InvalidArgument("%s: %r is no number" % (name, value), path=name)
+        raise InvalidArgument("%s: expected a number, not %r" % (name, value), path=name)
     if not 0 <= value <= most:
         raise OutOfRange("%s: must be from 0 to %d" % (name, most), path=name)
     return round(float(value) * int(lib.GANG_WHOLE))

@@ -4,8 +4,11 @@
 from itertools import repeat, starmap
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
+from .._lazy import deprecated
 from .._native import ffi, lib, text
+from ..closest import meant
 from ..errors import Closed, InvalidArgument
+from ..scoring import direction
 
 #: Members of gang_sim_view that are arrays.
 COLUMNS = (
@@ -24,7 +27,10 @@ COLUMNS = (
 )
 
 #: Columns derived from these.
-_MORE = ("gpus", "cpus", "queue_name", "user_name")
+_MORE = ("gpus", "cpus", "queue_name", "user_name", "time_limit_s", "time_limit_ns")
+
+#: Names of version 0.1.
+_BEFORE = {"limit_s": "time_limit_s", "limit_ns": "time_limit_ns"}
 
 
 class Names:
@@ -62,15 +68,22 @@ class View:
     """The jobs that a policy scores: all that wait or run.
 
     Each column is a numpy array of its own, made at its first use. ``submit_s``, ``run_s``,
-    ``left_s`` (remaining work), ``served_s`` (attained service), ``limit_s`` (0: none) are seconds;
+    ``left_s`` (remaining work), ``served_s`` (attained service), ``time_limit_s`` (0: none) are seconds;
     ``run_s`` and ``left_s`` are the truth, so that only a clairvoyant policy uses them. ``gpus``
     (devices), ``cpus`` (cores) and ``tasks`` are sums over the job; where its groups wait for each
     other, over the groups that run or may start. ``queue`` and ``user`` are numbers, ``queue_name``
     and ``user_name`` their names. ``running`` is True for running jobs. ``index`` is that of the
     job in the simulation. The integers of the library are there as well: ``submit_ns``,
-    ``gpu_milli``...
+    ``time_limit_ns``, ``gpu_milli``, ``cpu_milli``...
 
     A view is valid during the call only; its arrays may be kept.
+
+    >>> import gangsched as gs
+    >>> smallest = gs.lowest_first(lambda view: view.time_limit_s * view.gpus)
+    >>> jobs = gs.Trace([{"submit_s": 0, "run_s": 5, "gpu": 8, "time_limit_s": limit_s}
+    ...                  for limit_s in (30, 10, 20)])
+    >>> gs.simulate(gs.Cluster.uniform(1), jobs, policy=smallest).jobs.start_s.tolist()
+    [10.0, 0.0, 5.0]
     """
 
     def __init__(self, raw: Any, names: Names) -> None:
@@ -84,7 +97,13 @@ class View:
         return self._count
 
     def __getattr__(self, name: str) -> Any:
-        if name in COLUMNS:
+        if name in _BEFORE:
+            deprecated("the column " + name, _BEFORE[name])
+            return getattr(self, _BEFORE[name])
+        if name in ("time_limit_ns", "time_limit_s"):
+            found = self._column("limit_ns")
+            found = found if name == "time_limit_ns" else found / 1e9
+        elif name in COLUMNS:
             found = self._column(name)
             if name == "running":
                 found = found != 0
@@ -97,13 +116,17 @@ class View:
         elif name in ("gpus", "cpus"):
             found = self._column(name[:-1] + "_milli") / 1e3
         else:
-            raise AttributeError("jobs have no column %r" % name)
+            raise AttributeError("jobs have no column %r%s" % (name, meant(name, self._names_of())))
         self.__dict__[name] = found
         return found
 
-    def __dir__(self) -> List[str]:
+    @staticmethod
+    def _names_of() -> List[str]:
         seconds = [name[:-3] + "_s" for name in COLUMNS if name.endswith("_ns")]
-        return sorted({*object.__dir__(self), *COLUMNS, *seconds, *_MORE})
+        return sorted({*COLUMNS, *seconds, *_MORE} - set(_BEFORE))
+
+    def __dir__(self) -> List[str]:
+        return sorted({*object.__dir__(self), *self._names_of()})
 
     def _column(self, name: str) -> Any:
         import numpy
@@ -134,7 +157,7 @@ class Job(NamedTuple):
     number: int  #: index in the simulation
     submit_ns: int
     run_ns: int
-    limit_ns: int
+    time_limit_ns: int
     left_ns: int
     served_ns: int
     gpu_milli: int
@@ -162,8 +185,20 @@ class Job(NamedTuple):
         return self.run_ns / 1e9
 
     @property
+    def time_limit_s(self) -> float:
+        return self.time_limit_ns / 1e9
+
+    @property
     def limit_s(self) -> float:
-        return self.limit_ns / 1e9
+        """Deprecated: :attr:`time_limit_s`."""
+        deprecated("limit_s", "time_limit_s")
+        return self.time_limit_s
+
+    @property
+    def limit_ns(self) -> int:
+        """Deprecated: :attr:`time_limit_ns`."""
+        deprecated("limit_ns", "time_limit_ns")
+        return self.time_limit_ns
 
     @property
     def left_s(self) -> float:
@@ -183,15 +218,22 @@ class Job(NamedTuple):
 
 
 class per_job:
-    """A policy from a function that scores one job, lowest first.
+    """A policy from a function that scores one job.
 
     ::
 
+        @gs.lowest_first
         @gs.per_job
         def smallest(job):
             return job.gpus
 
     Simpler than a function of all jobs (:class:`View`), and some fifty times slower.
+
+    >>> import gangsched as gs
+    >>> widest = gs.highest_first(gs.per_job(lambda job: job.gpus))
+    >>> jobs = gs.Trace([{"submit_s": 0, "run_s": 5, "gpu": gpu} for gpu in (6, 7, 8)])
+    >>> gs.simulate(gs.Cluster.uniform(1), jobs, policy=widest).jobs.start_s.tolist()
+    [10.0, 5.0, 0.0]
     """
 
     def __init__(self, score: Callable[[Job], float]) -> None:
@@ -232,15 +274,18 @@ def write_scores(view: Any, buffer: Any, score: Callable[[View], Any], names: Na
     finally:
         seen._end()
     count = len(seen)
+    lowest = direction(score) is not False
     if isinstance(found, list):
         if len(found) != count:
             raise InvalidArgument("the policy gave %d scores for %d jobs" % (len(found), count))
         buffer[0:count] = found
+        if not lowest:
+            buffer[0:count] = [-one for one in found]
         return
     import numpy
 
     scores = numpy.ascontiguousarray(found, dtype=numpy.float64)
     if scores.shape != (count,):
         raise InvalidArgument("the policy must give one score for each of %d jobs" % count)
-    ffi.memmove(buffer, scores, 8 * count)
+    ffi.memmove(buffer, scores if lowest else -scores, 8 * count)
 

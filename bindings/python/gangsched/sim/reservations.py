@@ -230,17 +230,41 @@ class Reserving(Scheduling):
         reservation
             Its members as a dict; keywords override them.
         fields
-            Members of the JSON format, which plan.h defines. ``name``. Time: ``start_s``, or
-            ``arrival_s``, ``deadline_s`` and ``objective`` (``earliest``, ``latest``,
-            ``cheapest``); ``duration_s``; ``period_s``, ``repetitions``, ``until_s``. Users:
-            ``queue``, ``users``, ``job`` (index or name of a job that has come). ``owner``: its
-            limits apply. ``flags``: ``maintenance``, ``overlap``, ``ignore-jobs``, ``flex``,
-            ``magnetic``. ``purge_s``, ``notice_s``. Capacity: ``stages``, joined by ``combine``
-            (``all``, ``any``, ``order``, ``order-no-gap``). The members of a single stage may be
-            given directly: ``nodes``, ``level`` with ``domain`` or ``domain_count``, or those of
-            its tasks (``count``, ``cpu``, ``gpu``, ``amounts``, ``profile``...), with
-            ``gang_size`` (tasks that must be there together) and ``exclusive``. Times are seconds
-            of the simulation.
+            Times are seconds of the simulation.
+
+            ``name``, ``owner``
+                Its name (must be there), and the user whose limits apply (none).
+            ``start_s``; or ``arrival_s``, ``deadline_s``, ``objective``
+                Its exact begin; or the window (from now, no bound) and where in it it lies:
+                ``"earliest"`` (default), ``"latest"``, ``"cheapest"``.
+            ``duration_s``
+                Of stages that give none.
+            ``period_s``, ``repetitions``, ``until_s``
+                It comes again after so long, so often, or as long as it begins before then (never).
+            ``queue``, ``users``, ``job``
+                Who may use it: a queue, users, or a job that has come, by index or name (all).
+            ``flags``
+                ``"maintenance"`` (no job runs there), ``"overlap"`` (accepted even if others
+                overlap it), ``"ignore-jobs"`` (even if running jobs will not have ended),
+                ``"flex"`` (its jobs may also start before it and elsewhere, if there is capacity),
+                ``"magnetic"`` (jobs that may use it start inside without naming it).
+            ``purge_s``, ``notice_s``
+                It ends when unused for so long (never); so long before its begin there is an event.
+            ``stages``, ``combine``
+                Capacity: a list of dicts, joined by ``"all"`` (default), ``"any"``, ``"order"``,
+                ``"order-no-gap"``. Members of a stage, which may stand beside the others if it is
+                the only one: ``duration_s``, ``exclusive`` (nodes alone), ``gang_size`` (tasks that
+                must be there together), and ``nodes`` (names), or ``level`` with ``domain`` or
+                ``domain_count``, or ``tasks``, whose members are those of a
+                :class:`gangsched.Request` (``count``, ``cpu``, ``gpu``, ``amounts``, ``profile``).
+
+        Examples
+        --------
+        >>> import gangsched as gs
+        >>> with gs.Simulation(gs.Cluster.uniform(2)) as simulation:
+        ...     found = simulation.reserve(name="demo", start_s=60, duration_s=30, count=1, gpu=8)
+        ...     found.start_s, found.end_s, found.nodes
+        (60.0, 90.0, 1)
 
         Returns
         -------

@@ -11,6 +11,8 @@ from .._native import ffi, lib, text
 from ..cluster.allocation import Explanation
 from ..enums import JobEnd, JobState
 from ..errors import NotFound, check
+from ..closest import unknown
+from ..vocabulary import amounts_of, check_amounts, column_now
 from .events import Info
 from .recipe import LISTENING, Recipe
 from .scheduling import JobRef
@@ -29,7 +31,7 @@ COLUMNS: Tuple[Tuple[str, int, float], ...] = (
     ("start_s", lib.GANG_SIM_JOB_START_NS, 1e9),
     ("end_s", lib.GANG_SIM_JOB_END_NS, 1e9),
     ("run_s", lib.GANG_SIM_JOB_RUN_NS, 1e9),
-    ("limit_s", lib.GANG_SIM_JOB_LIMIT_NS, 1e9),
+    ("time_limit_s", lib.GANG_SIM_JOB_LIMIT_NS, 1e9),
     ("tasks", lib.GANG_SIM_JOB_TASKS, 1),
     ("cpus", lib.GANG_SIM_JOB_CPU_MILLI, 1e3),
     ("mem_mib", lib.GANG_SIM_JOB_MEMORY_BYTES, 2.0**20),
@@ -52,6 +54,16 @@ class Result:
     """The results of a simulation.
 
     Plain data of any thread, which can be pickled.
+
+    >>> import gangsched as gs
+    >>> jobs = gs.Trace([{"job": name, "submit_s": 0, "run_s": 60, "gpu": 8} for name in "ab"])
+    >>> result = gs.simulate(gs.Cluster.uniform(1), jobs, policy="fifo")
+    >>> result.jobs[["job", "wait_s", "jct_s", "gpus"]]
+      job  wait_s  jct_s  gpus
+    0   a     0.0   60.0   8.0
+    1   b    60.0  120.0   8.0
+    >>> result.timeline.gpus.max(), result.allocations.node.unique().tolist()
+    (8.0, ['n0'])
 
     Attributes
     ----------
@@ -174,13 +186,14 @@ class Result:
         import numpy
 
         known = {column[0]: column[2] for column in COLUMNS}
+        name = column_now(name)
         if name in ("wait_s", "jct_s"):
             return self.column("start_s" if name == "wait_s" else "end_s") - self.column("submit_s")
         if name == "slowdown":
             run = self.column("run_s")
             return self.column("jct_s") / numpy.where(run > 0, run, numpy.nan)
         if name not in known:
-            raise NotFound("columns are %s" % ", ".join([*known, "wait_s", "jct_s", "slowdown"]))
+            raise NotFound(unknown("column", name, [*known, "wait_s", "jct_s", "slowdown"]))
         raw, scale = self._raw[name], known[name]
         if scale == 0:
             return numpy.array([*self._word_list(name), ""], dtype=object)[raw]
@@ -195,29 +208,57 @@ class Result:
 
     @property
     def jobs(self) -> "pandas.DataFrame":
-        """One row a job.
+        """One row a job; :meth:`to_dataframe` with amounts of whole jobs.
 
         ``job``, ``queue``, ``user``, ``state``, ``end`` (how it ended); times in seconds:
-        ``submit_s``, ``start_s`` (the first start), ``end_s``, ``run_s``, ``limit_s``, ``wait_s``
+        ``submit_s``, ``start_s`` (the first start), ``end_s``, ``run_s``, ``time_limit_s``, ``wait_s``
         (from submission to the first start, as in the summary), ``jct_s`` (from submission to the
         end), ``queue_s`` (neither running nor suspended, until now, also between two starts);
         ``tasks``, ``cpus``, ``mem_mib``, ``gpus`` (of all tasks); ``ran_s``, ``suspended_s``,
         ``lost_s``; ``starts``, ``preemptions``, ``failures``. Not a number: that time has not come.
         """
-        if "jobs" not in self._tables:
+        return self.to_dataframe()
+
+    def to_dataframe(self, amounts: str = "job") -> "pandas.DataFrame":
+        """One row a job, as :attr:`jobs`.
+
+        Parameters
+        ----------
+        amounts : {"job", "task"}
+            ``"job"``: ``cpus``, ``mem_mib``, ``gpus`` of all tasks. ``"task"``: ``cpu``,
+            ``mem_mib``, ``gpu`` of one task (the mean, where its groups differ).
+
+        Examples
+        --------
+        >>> import gangsched as gs
+        >>> jobs = gs.Trace([{"submit_s": 0, "run_s": 60, "count": 4, "gpu": 2}])
+        >>> result = gs.simulate(gs.Cluster.uniform(1), jobs)
+        >>> result.jobs.gpus[0], result.to_dataframe("task").gpu[0]
+        (8.0, 2.0)
+        """
+        check_amounts(amounts)
+        key = "jobs" if amounts == "job" else "jobs of a task"
+        if key not in self._tables:
             import pandas
+
+            from ..table import Table
 
             made: Dict[str, Any] = {"job": self.names}
             for name in ("queue", "user", "state", "end"):
                 made[name] = pandas.Categorical.from_codes(self._codes(name), self._word_list(name))
-            made.update({name: self.column(name) for name, _, scale in COLUMNS if scale})
-            table = pandas.DataFrame(made)
+            shown = amounts_of(self.column, amounts)
+            for name in (name for name, _, scale in COLUMNS if scale):
+                if name == "cpus":
+                    made.update(shown)
+                elif name not in ("mem_mib", "gpus"):
+                    made[name] = self.column(name)
+            table = Table(made)
             for name in ("wait_s", "jct_s"):
                 table.insert(table.columns.get_loc("run_s"), name, self.column(name))
-            self._tables["jobs"] = table
+            self._tables[key] = table
         # From pandas 3 on, copies are copy-on-write. Before that a shallow copy would let callers
         # change this table.
-        return self._tables["jobs"].copy(deep=_pandas_major() < 3)
+        return self._tables[key].copy(deep=_pandas_major() < 3)
 
     def _codes(self, name: str) -> Any:
         import numpy
@@ -343,7 +384,7 @@ class Result:
     def _index(self, job: JobRef) -> int:
         if isinstance(job, str):
             if job not in self.names:
-                raise NotFound("no job '%s'" % job)
+                raise NotFound(unknown("job", job, self.names))
             return self.names.index(job)
         if not 0 <= job < len(self.names):
             raise NotFound("job %d of %d" % (job, len(self.names)))

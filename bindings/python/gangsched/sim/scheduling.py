@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple,
 from .._native import ffi, lib, new, text, utf8
 from ..errors import Busy, GangError, InvalidArgument, NotFound, check, new_error, placed
 from ..handle import Handle
+from .._lazy import deprecated
 from ..values import ns
+from ..closest import meant, unknown
 from .queue_use import QueueUse
 from ..queues import Queues
 
@@ -69,6 +71,18 @@ class Scheduling(Handle):
         default = self._default_queue or only
         return job if default is None else {**job, "queue": default}
 
+    def _with_meant(self, error: GangError, queue: Any) -> GangError:
+        """The same error; if it is that a queue does not exist, with the closest one that does."""
+        if not isinstance(error, NotFound) or error.path.split(".")[-1] != "queue":
+            return error
+        hint = meant(queue, () if self.tree is None else self.tree)
+        if not hint:
+            return error
+        detail: Dict[str, Any] = {**error.__dict__, "text": error.text + hint}
+        made = type(error)("%s: %s" % (error.path, detail["text"]), detail.pop("code"), **detail)
+        made.__dict__.update(detail)
+        return made
+
     def _frame(self, job: Mapping[str, Any]) -> Dict[str, Any]:
         """What the JSON reader needs to read a job. The lock is held."""
         frame = {**self.cluster._frame(), **(self.tree.to_dict() if self.tree is not None else {})}
@@ -104,9 +118,19 @@ class Scheduling(Handle):
         """Set the priority of a waiting or running job. Higher goes first."""
         self._command("set_priority", job, int(priority))
 
-    def set_time_limit(self, job: JobRef, limit_s: float) -> None:
-        """Set the time limit of a job, from its start, seconds; 0: none."""
-        self._command("set_time_limit", job, ns(limit_s, "limit_s"))
+    def set_time_limit(
+        self, job: JobRef, time_limit_s: Optional[float] = None, *, limit_s: Optional[float] = None
+    ) -> None:
+        """Set the time limit of a job, from its start, seconds; 0: none.
+
+        ``limit_s`` is the deprecated name of ``time_limit_s``.
+        """
+        if limit_s is not None:
+            deprecated("the argument limit_s", "time_limit_s")
+            time_limit_s = limit_s
+        if time_limit_s is None:
+            raise TypeError("set_time_limit() needs time_limit_s")
+        self._command("set_time_limit", job, ns(time_limit_s, "time_limit_s"))
 
     # ---- queues --------------------------------------------------------------------------
 
@@ -182,7 +206,7 @@ class Scheduling(Handle):
         with self._changing() as sched:
             was = self.tree or _alone()
             if name not in was:
-                raise NotFound("no queue '%s'" % name)
+                raise NotFound(unknown("queue", name, was))
             at, error = list(was).index(name), new_error()
             try:
                 tree = was.changed(name, **fields)

@@ -12,6 +12,7 @@ from ..enums import ScoreMode
 from ..errors import Closed, GangError, InvalidArgument, check, new_error
 from ..handle import Box
 from ..queues import Queues
+from ..scoring import with_direction
 from ..trace import Trace, as_trace
 from . import options as _options
 from .events import Event
@@ -31,14 +32,14 @@ if TYPE_CHECKING:
 class Simulation(RunningSimulation):
     """A simulation that can be stopped anywhere, read, changed, and continued.
 
-    ::
-
-        with gs.Simulation(cluster, trace, queues) as simulation:
-            simulation.run(until_s=3600)
-            other = simulation.fork()                  # what if
-            other.set_node("n7", "down")
-            print(simulation.run().now_s, other.run().now_s)
-            simulation.result().plot()
+    >>> import gangsched as gs
+    >>> jobs = gs.Trace([{"submit_s": 0, "run_s": 600, "gpu": 8} for _ in range(4)])
+    >>> with gs.Simulation(gs.Cluster.uniform(2), jobs) as simulation:
+    ...     at = simulation.run(until_s=300).now_s
+    ...     other = simulation.fork()                  # what if
+    ...     other.set_node("n1", "down")
+    ...     at, simulation.run().now_s, other.run().now_s
+    (300.0, 1200.0, 2100.0)
 
     It works on a copy of the cluster, so that simulations disturb neither each other nor
     allocations. The same input gives the same output.
@@ -57,8 +58,10 @@ class Simulation(RunningSimulation):
         its queue), ``first-fit`` (the same order, and none is held back), ``sjf`` (shortest job
         first), ``srtf`` (shortest remaining time first), ``las`` (least attained service with two
         queues, as in Tiresias), ``las-started`` (the same, running jobs before waiting ones),
-        ``queues`` (the order of the queues); or a function that scores jobs, lowest first: all at
-        once (:class:`View`) or one by one (:class:`per_job`).
+        ``queues`` (the order of the queues); or a function that scores jobs, all at once
+        (:class:`View`) or one by one (:class:`per_job`), in :func:`lowest_first` or
+        :func:`highest_first`. Without these the lowest goes first, with a warning, as the highest
+        will from the next version on.
     score_mode : {"order", "select"}
         Use of the scores: ``order`` ranks waiting jobs; ``select`` also decides which jobs run.
     seed : int
@@ -92,18 +95,40 @@ class Simulation(RunningSimulation):
         Expected tasks, for clusters with the policy ``fgd`` or ``headroom``, see
         :meth:`Cluster.set_mix`; None: the mix of the cluster.
     options
-        ``runtime_estimates`` of the scheduler: ``limit``, ``run``, ``predicted``;
-        ``same_instant``: ``together``,
-        ``one-by-one``; ``place``: ``cluster`` (its policy), ``consolidated``; ``start_s``,
-        ``tick_s``, ``pass_s``, ``las_split_gpu_s``, ``restart_s``, ``stop_s``, ``checkpoint_s`` (0:
-        always; infinite: never), ``elastic`` (exponent, 1), ``node_mtbf_s``, ``node_repair_s``,
-        ``task_mtbf_s``, ``loss`` (of jobs of traces that lose tasks: ``restart``, the default,
-        ``fail``, ``refill``, ``shrink``, or ``count``: they go on with the others, slower),
-        ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``,
-        ``enforce_time_limits`` (true), ``teardown_s``; of the scheduler ``no_preemption``, ``observe_only``, ``scale_guarantees``,
-        ``refused_s``, ``preempt_cooldown_s`` (600; 0: none), ``max_preempted_tasks``,
-        ``max_moves``, ``saturation``, ``usage_weight``. The structs gang_sim_opts and
-        gang_sched_opts define them. Names that end in ``_s`` are seconds. With ``no_preemption`` no
+        Names that end in ``_s`` are seconds; 0, False or none unless stated.
+
+        ``runtime_estimates``
+            What the scheduler knows of run times: ``"limit"`` (default: the time limits), ``"run"``
+            (the truth), ``"predicted"``.
+        ``place``
+            ``"cluster"`` (default: its policy), ``"consolidated"``.
+        ``start_s``, ``tick_s``, ``pass_s``, ``same_instant``
+            The begin; submissions and ends wait for a multiple; the scheduler runs at multiples
+            only; jobs of one instant: ``"together"`` (default), ``"one-by-one"``.
+        ``restart_s``, ``stop_s``, ``checkpoint_s``, ``teardown_s``
+            Added to the rest of a preempted job; what a job needs to stop and save; how often work
+            is saved (0: always, infinite: never); how long a job holds its allocation after its
+            work.
+        ``node_mtbf_s``, ``node_repair_s``, ``task_mtbf_s``, ``loss``, ``max_restarts``
+            Mean times between failures (none), and to repair. What jobs of traces do that lose
+            tasks: ``"restart"`` (default), ``"fail"``, ``"refill"``, ``"shrink"``, ``"count"``
+            (they go on with the others, slower). Restarts of a job (no bound).
+        ``elastic``, ``preemptible``, ``recorded_ends``, ``enforce_time_limits``
+            Exponent of the speed with fewer tasks (1); overrides the trace; True: jobs that failed
+            in the trace fail; False: limits stop no job (True).
+        ``las_split_gpu_s``, ``sample_s``
+            GPU seconds after which a job of ``las`` goes to the second queue; the shortest time
+            between two rows of the timeline (each change).
+        ``no_preemption``, ``observe_only``, ``scale_guarantees``
+            True: no job preempts another; preemptions are planned, not done; guarantees above the
+            capacity are scaled down.
+        ``preempt_cooldown_s``, ``max_preempted_tasks``, ``max_moves``, ``refused_s``
+            How long a preempted gang is spared by its queue (600); tasks preempted in one run (no
+            bound); gangs moved for one gang (-1: none; 0: 16); wait after a refused start.
+        ``saturation``, ``usage_weight``
+            Factor of the preemptor's ratio when it reclaims (1); effect of past use on weights (1).
+
+        With ``no_preemption`` no
         job preempts another by the rules of the queues, and nothing else changes: policies that
         stop jobs by their scores (``srtf``, ``las``, ``las-started``, ``score_mode="select"``)
         still do.
@@ -137,7 +162,7 @@ class Simulation(RunningSimulation):
         refusals = bool(options.pop("_refusals", False)) or events or on_event is not None
         for name, function in (("on_event", on_event), ("speed", speed), ("restart", restart)):
             if function is not None and not callable(function):
-                raise InvalidArgument("%s: %r is no function" % (name, function), path=name)
+                raise InvalidArgument("%s: expected a function, not %r" % (name, function), path=name)
         own = cluster.copy() if isinstance(cluster, Cluster) else Cluster.from_json(cluster)
         try:
             if mix is not None:
@@ -146,7 +171,7 @@ class Simulation(RunningSimulation):
             arguments: Dict[str, Any] = {
                 "cluster": own.to_dict(),
                 "queues": tree,
-                "policy": policy,
+                "policy": with_direction(policy),
                 "score_mode": score_mode,
                 "seed": seed,
                 "record": record,
@@ -160,6 +185,7 @@ class Simulation(RunningSimulation):
             }
             self._recipe = Recipe(Simulation, arguments)
             self._host = Host()
+            policy = arguments["policy"]
             self._host.score = policy if callable(policy) else None
             self._host.on_event, self._host.speed, self._host.restart = on_event, speed, restart
             self._host.kept = [] if events else None
@@ -322,9 +348,16 @@ class Simulation(RunningSimulation):
 
         O(nodes + jobs).
 
-        ::
+        >>> import gangsched as gs
+        >>> with gs.Simulation(gs.Cluster.uniform(1)) as simulation:
+        ...     one = simulation.submit(gpu=8, run_s=50, time_limit_s=60)
+        ...     two = simulation.submit(gpu=8, run_s=50, time_limit_s=60)
+        ...     at = simulation.run(until_s=10)
+        ...     [(row.job, row.start_s) for row in simulation.forecast().run()]
+        [(1, 60.0)]
 
-            simulation.forecast().run().table                      # expected starts
+        With random run times::
+
             with simulation.forecast(samples=100, run_time=lambda job, sample, draw: 600 * (1 + draw)) as ahead:
                 ahead.add_nodes([{"name": "more", "gpus": 8}])
                 print(ahead.run().table[["name", "low_s", "start_s", "high_s"]])
@@ -420,10 +453,12 @@ def simulate(
 ) -> "Result":
     """Play a trace on a cluster, and return the results.
 
-    ::
-
-        result = gs.simulate(gs.Cluster.uniform(16), gs.Trace.read("philly.csv.gz"), policy="srtf")
-        print(result.summary()["jct_s"]["mean"])
+    >>> import gangsched as gs
+    >>> jobs = gs.Trace([{"submit_s": 0, "run_s": 600, "count": 2, "gpu": 8},
+    ...                  {"submit_s": 60, "run_s": 60, "count": 1, "gpu": 8}])
+    >>> result = gs.simulate(gs.Cluster.uniform(2), jobs, policy="srtf")
+    >>> result.summary()["jct_s"]["mean"]
+    360
 
     Parameters
     ----------

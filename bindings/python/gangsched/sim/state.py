@@ -7,11 +7,13 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .._native import WRITE, Writer, ffi, lib, new, text, texts, utf8
+from ..closest import unknown
 from ..cluster.allocation import Explanation
 from ..enums import JobEnd, JobState, StopReason
 from ..errors import InvalidArgument, NotFound, StaleHandle, check
 from ..trace import Trace
 from ..values import not_negative, ns
+from ..vocabulary import COLUMNS_BEFORE, Renamed
 from .events import Info
 from .host import Host
 from .recipe import LISTENING, Recipe
@@ -76,7 +78,7 @@ class SimulationState(Reserving):
         if isinstance(job, str):
             names = self.names()
             if not job or job not in names:
-                raise NotFound("no job '%s'" % job)
+                raise NotFound(unknown("job", job, names))
             return names.index(job)
         if isinstance(job, bool) or not hasattr(job, "__index__"):
             raise InvalidArgument("give a job by its name or its index, not by %r" % (job,))
@@ -101,13 +103,14 @@ class SimulationState(Reserving):
             found.update(state=JobState.of(raw.state), end=JobEnd.of(raw.end))
             for name in ("submit", "start", "end", "run", "limit", "ran", "suspended", "lost"):
                 value = getattr(raw, name + "_ns")
-                found[name + "_s"] = None if value == lib.GANG_TRACE_UNKNOWN else value / 1e9
+                key = "time_limit_s" if name == "limit" else name + "_s"
+                found[key] = None if value == lib.GANG_TRACE_UNKNOWN else value / 1e9
             started = raw.start_ns != lib.GANG_TRACE_UNKNOWN
             found["wait_s"] = (raw.start_ns - raw.submit_ns) / 1e9 if started else None
             found["queue_s"] = raw.wait_ns / 1e9
             found.update(tasks=raw.tasks, cpus=raw.cpu_milli / 1e3, gpus=raw.gpu_milli / 1e3)
             found.update(starts=raw.starts, preemptions=raw.preemptions, failures=raw.failures)
-            return found
+            return Renamed(found, COLUMNS_BEFORE)
 
     def explain(self, job: JobRef) -> Explanation:
         """Why a job waits, as of the last cycle: all reasons, with numbers.
@@ -115,7 +118,7 @@ class SimulationState(Reserving):
         Of another job: its state. ``explain(job)["preemption"]`` of a job that waits says why it
         preempts no other job: the members ``outcome``, ``text``, ``moves``, ``gangs``,
         ``takeable``, ``together``, ``rules`` (which rule protects which gangs) and ``queues`` (of
-        both sides), as in gang_job_write_explanation().
+        both sides).
 
         Of a job that was refused: the reason, also with ``stream``. If events are not kept, the
         simulation runs again to find that reason.
@@ -179,7 +182,27 @@ class SimulationState(Reserving):
         queue: Optional[str] = None,
         user: Optional[str] = None,
     ) -> Dict[str, Any]:
-        """Statistics, with the definitions of the field (sim.h, "statistics").
+        """Statistics, with the definitions of the field.
+
+        ``jobs`` (that succeeded or reached their time limit), ``failed``, ``refused``,
+        ``unfinished``; over these jobs, each a dict of ``mean``, ``p50``, ``p90``, ``p95``, ``p99``,
+        ``max``: ``wait_s`` (from submission to the first start), ``queue_s`` (neither running nor
+        suspended, also between two starts), ``jct_s`` (from submission to the end), ``slowdown``
+        (that over the run time), ``bounded_slowdown`` (at least 1, run times at least ``tau_s``);
+        ``makespan_s`` (from the first submission to the last end), ``gpu_utilisation``,
+        ``cpu_utilisation``, ``memory_utilisation`` (used over available in that time),
+        ``fragmentation`` (fraction of the free GPUs on partly used nodes), ``goodput`` (fraction of
+        the use that was neither lost nor spent on restarts), ``preemptions``, ``failures``,
+        ``lost_gpu_s``, ``jain`` (index of users' mean bounded slowdowns),
+        ``finish_fairness_mean`` and ``finish_fairness_max`` (completion time over that with an
+        equal share).
+
+        >>> import gangsched as gs
+        >>> jobs = gs.Trace([{"submit_s": 0, "run_s": 60, "gpu": 8}] * 2)
+        >>> with gs.Simulation(gs.Cluster.uniform(1), jobs) as simulation:
+        ...     end = simulation.run()
+        ...     simulation.summary()["wait_s"]["mean"]
+        30
 
         Times are seconds. ``queues`` and ``gpu_models`` tell what was used by each since the
         beginning, a queue with all queues below it. Not a number: there is nothing to judge by

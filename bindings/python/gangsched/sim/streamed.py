@@ -16,8 +16,10 @@ from .stream import Mark
 if TYPE_CHECKING:
     from .simulation import Simulation
 
-#: Columns of the file of jobs with other names than in Result.
-_IN_FILE = {"cpus": "cpu_milli", "mem_mib": "memory_bytes", "gpus": "gpu_milli"}
+#: Amounts in files: column, units of the library in one of the file.
+_AMOUNTS = {
+    "cpu_milli": ("cpus", 1e3), "memory_bytes": ("mem_mib", 2.0**20), "gpu_milli": ("gpus", 1e3),
+}
 
 #: Attributes that are read from files when they are used, and the methods that read them.
 _LAZY = {
@@ -101,8 +103,12 @@ class StreamedResult(Result):
         table = table.iloc[numpy.argsort(table["index"].to_numpy(), kind="stable")]
         words = {**self._words, "state": JobState.words(), "end": JobEnd.words()}
         raw: Dict[str, Any] = {}
+        in_library = {shown: member for member, (shown, _) in _AMOUNTS.items()}
         for name, _, scale in COLUMNS:
-            column = table[_IN_FILE.get(name, name)]
+            if name in in_library:
+                raw[name] = _amounts(table, in_library[name])
+                continue
+            column = table[name]
             if scale == 0:
                 raw[name] = _numbers_of(column, words[name])
             else:
@@ -115,18 +121,17 @@ class StreamedResult(Result):
     def _read_allocations(self) -> None:
         import numpy
 
-        table = self._read("allocations.csv", ["job", "node", "gpus"])
+        table = self._read("allocations.csv", ["job", "node", "devices"])
         rows = numpy.zeros(len(table), dtype=row_type("gang_sim_allocation"))
         ids = {name: number for number, name in self._node_of.items()}
         rows["index"] = table["index"].to_numpy()
         rows["node"] = [ids.get(name, 0) for name in table["node"]]
         rows["begin_ns"], rows["end_ns"] = _ns(table["begin_s"]), _ns(table["end_s"])
-        for name in ("tasks", "cpu_milli", "memory_bytes", "gpu_milli"):
-            rows[name] = table[name].to_numpy()
-        # "part" is the name of the column before version 0.2.
-        rows["gang"] = table["gang" if "gang" in table else "part"].to_numpy()
-        bits = {text: sum(1 << int(bit) for bit in text.split()) for text in table["gpus"].unique()}
-        rows["gpus"] = numpy.array([bits[text] for text in table["gpus"]], dtype=numpy.uint64)
+        rows["tasks"], rows["gang"] = table["tasks"].to_numpy(), table["gang"].to_numpy()
+        for name in _AMOUNTS:
+            rows[name] = _amounts(table, name)
+        bits = {text: sum(1 << int(bit) for bit in text.split()) for text in table["devices"].unique()}
+        rows["gpus"] = numpy.array([bits[text] for text in table["devices"]], dtype=numpy.uint64)
         self._allocations = rows[numpy.lexsort((rows["index"], rows["begin_ns"]))]
 
     def _read_samples(self) -> None:
@@ -135,8 +140,10 @@ class StreamedResult(Result):
         table = self._read("timeline.csv", [])
         rows = numpy.zeros(len(table), dtype=row_type("gang_sim_sample"))
         rows["at_ns"] = _ns(table["at_s"])
-        for name in ("running", "pending", "cpu_milli", "memory_bytes", "gpu_milli", "nodes_up"):
+        for name in ("running", "pending", "nodes_up"):
             rows[name] = table[name].to_numpy()
+        for name in _AMOUNTS:
+            rows[name] = _amounts(table, name)
         self._samples = rows
 
 
@@ -146,6 +153,14 @@ def _mark_of(path: Path) -> Mark:
         for piece in iter(lambda: file.read(1 << 20), b""):
             size, crc = size + len(piece), zlib.crc32(piece, crc)
     return size, crc
+
+
+def _amounts(table: Any, name: str) -> Any:
+    """A column of amounts in the units of the library."""
+    import numpy
+
+    shown, scale = _AMOUNTS[name]
+    return numpy.rint(table[shown].to_numpy(dtype=numpy.float64) * scale).astype(numpy.int64)
 
 
 def _numbers_of(column: Any, words: List[str]) -> Any:

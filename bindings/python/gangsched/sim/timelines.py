@@ -3,6 +3,7 @@
 
 from typing import TYPE_CHECKING, Any, Tuple
 
+from ..closest import unknown
 from ..errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ def timeline_by(result: "Result", by: str, of: str) -> "pandas.DataFrame":
     import pandas
 
     if by not in GROUPS:
-        raise InvalidArgument("by is queue, user or model", path="by")
+        raise InvalidArgument("by: " + unknown("group", by, GROUPS), path="by")
     if of not in AMOUNTS:
-        raise InvalidArgument("of is gpus, cpus, mem_mib or tasks", path="of")
+        raise InvalidArgument("of: " + unknown("amount", of, AMOUNTS), path="of")
     rows = result.allocations
     if not len(rows):
         raise InvalidArgument("no allocations were recorded")

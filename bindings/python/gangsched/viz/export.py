@@ -104,7 +104,7 @@ def batsim(result: "Result", path: Path) -> None:
             ran = job.start_s == job.start_s and job.end_s == job.end_s  # both are numbers
             row: List[Any] = [job.job, "w0", str(i), job.submit_s, int(job.gpus or job.cpus)]
             row += [
-                job.limit_s or -1,
+                job.time_limit_s or -1,
                 int(job.end == "success"),
                 _FINAL.get(job.end, "COMPLETED_FAILED"),
             ]

@@ -3,6 +3,7 @@
 
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from ..closest import unknown
 from ..errors import NotFound
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def lanes(result: "Result", nodes: Optional[Sequence[str]] = None) -> Lanes:
     wanted = list(result.nodes) if nodes is None else list(nodes)
     for name in wanted:
         if name not in result.nodes:
-            raise NotFound("no node '%s'" % name)
+            raise NotFound(unknown("node", name, result.nodes))
     rows = result._allocations
     names = result._nodes_of(rows["node"]) if len(rows) else numpy.empty(0, dtype=object)
     numbers = {name: i for i, name in enumerate(wanted)}

@@ -2,7 +2,7 @@
 """Pictures of results, by matplotlib."""
 
 from html import escape
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple
 
 from ..errors import InvalidArgument
 from .lanes import lanes
@@ -42,11 +42,18 @@ def _title(axes: Any, said: Optional[str], default: str) -> None:
 
 #: Titles of distributions, by column.
 _CALLED = {
-    "wait_s": "Time jobs wait",
-    "queue_s": "Time jobs wait, also between starts",
-    "jct_s": "From submission to the end",
-    "run_s": "Time jobs run",
-    "slowdown": "Slowdown: completion time over run time",
+    "wait_s": "CDF of waiting time",
+    "queue_s": "CDF of total queueing time",
+    "jct_s": "CDF of job completion time",
+    "run_s": "CDF of run time",
+    "slowdown": "CDF of slowdown (completion time over run time)",
+}
+
+
+#: Names of times on the axis of a distribution.
+_NAMES = {
+    "wait_s": "waiting time", "queue_s": "total queueing time", "jct_s": "job completion time",
+    "run_s": "run time",
 }
 
 
@@ -134,7 +141,7 @@ def gantt(
         )
         boxes.set(edgecolor="white" if few else "none", rasterized=not few, antialiased=few)
         ax.add_collection(boxes, autolim=False)
-    _title(ax, title, "Allocations on %d nodes, one colour for each %s" % (len(shown.nodes), color))
+    _title(ax, title, "Gantt chart of %d nodes, one colour for each %s" % (len(shown.nodes), color))
     ax.set_xlim(0, wide)
     ax.set_ylim(shown.total, 0)
     ax.set_xlabel("time (%s)" % unit)
@@ -200,9 +207,9 @@ def cdf(
         part = numpy.arange(1, len(found) + 1) / max(len(found), 1)
         ax.step(found / scale, part, where="post", label=label or None)
     ax.set_ylim(0, 1)
-    _title(ax, title, _CALLED.get(column, "Jobs by %s" % column))
-    ax.set_ylabel("fraction of the jobs")
-    called = "in the queue" if column == "queue_s" else column[:-2]
+    _title(ax, title, _CALLED.get(column, "CDF of %s" % column))
+    ax.set_ylabel("fraction of jobs")
+    called = _NAMES.get(column, column[:-2])
     ax.set_xlabel("%s (%s)" % (called, unit) if unit else column)
     ax.spines[["top", "right"]].set_visible(False)
     if any(results):
@@ -210,11 +217,44 @@ def cdf(
     return ax
 
 
+def bars(table: Any, columns: Sequence[str], axes: Any = None) -> Any:
+    """Draw columns of a table of results as bars with their numbers. See
+    :meth:`gangsched.sweeps.Comparison.plot`.
+    """
+    from matplotlib import pyplot
+
+    if axes is None:
+        _, axes = pyplot.subplots(
+            1, len(columns), figsize=(3.2 * len(columns), 3), constrained_layout=True, squeeze=False
+        )
+        axes = axes[0]
+    for one, column in zip(axes, columns):
+        scale, title = _scaled(column, float(table[column].max()))
+        drawn = one.bar(list(table.index), table[column] / scale, color="#1f5f99")
+        one.bar_label(drawn, fmt="%.3g", fontsize=8, padding=1)
+        one.set_title(title, fontsize=9)
+        one.tick_params(axis="x", rotation=30)
+        one.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _scaled(column: str, largest: float) -> Tuple[float, str]:
+    """Units of a column of summaries in one of the picture, and the title: ``wait_s_mean`` is
+    "mean waiting time (hours)".
+    """
+    name, _, statistic = column.rpartition("_")
+    if not name.endswith("_s"):
+        return 1.0, column.replace("_", " ")
+    scale, unit = _unit(largest)
+    said = "%s %s" % (statistic, _NAMES.get(name, name[:-2].replace("_", " ")))
+    return scale, "%s (%s)" % (said, unit)
+
+
 #: Columns of a table of results: path in the summary, heading, format.
 SHOWN = (
     (("jobs",), "jobs", "%d"),
-    (("wait_s", "mean"), "mean wait (s)", "%.0f"),
-    (("wait_s", "p99"), "p99 wait (s)", "%.0f"),
+    (("wait_s", "mean"), "mean waiting time (s)", "%.0f"),
+    (("wait_s", "p99"), "p99 waiting time (s)", "%.0f"),
     (("jct_s", "mean"), "mean JCT (s)", "%.0f"),
     (("bounded_slowdown", "mean"), "mean bounded slowdown", "%.2f"),
     (("makespan_s",), "makespan (s)", "%.0f"),
