@@ -52,16 +52,17 @@ struct gang_running_spec {
  * What a job has been through: gang_job_get_past() says it, and gang_job_spec.past gives it to a
  * scheduler that is made anew, so that the job goes on as it was. The host keeps, for each job, its
  * specification, this, and the places of its tasks (gang_alloc_each(), gang_job_promised_each()),
- * and submits all of that in the order of ids, before the first run.
+ * and submits all of that in the order of ids, before the first run. It also keeps what queues and
+ * users used (gang_past_usage_each()) and gives it back.
  *
  * From then on the scheduler decides as one that lived, but for this: the jobs are tried anew; the
  * host may hear of jobs that start in one run in another order; a job that starts on capacity that
- * was kept for it may get other cores there; what is counted over longer times begins anew (past
- * usage, budgets, service before the last start, cooldowns, the bounds of bypassing, heartbeats,
- * nodes where a job failed); a move ends, and the gang waits; tasks of a job that stop in several
- * steps stop in one; a fenced task with a place runs again; a gang with time slices has its nodes
- * to itself; a running job without any running task waits to start; a job whose groups wait for
- * each other cannot be running.
+ * was kept for it may get other cores there; multifactor priorities are computed again at once; and
+ * some of what is counted over longer times begins anew (service before the last start, cooldowns,
+ * the bounds of bypassing, heartbeats, nodes where a job failed); a move ends, and the gang waits;
+ * tasks of a job that stop in several steps stop in one; a fenced task with a place runs again; a
+ * gang with time slices has its nodes to itself; a running job without any running task waits to
+ * start; a job whose groups wait for each other cannot be running.
  */
 struct gang_job_past {
     size_t size; /**< sizeof(struct gang_job_past) */

@@ -770,6 +770,59 @@ GANG_API gang_result gang_queue_get(gang_sched *sched, gang_queue_id id,
 /** The next queue, parents before children; GANG_ID_NONE first and after the last. Owner. */
 GANG_API gang_queue_id gang_queue_next(gang_sched *sched, gang_queue_id id);
 
+/** What a record of past usage counts (gang_past_usage.what). */
+enum {
+    /** The mean use of a kind by a queue, decayed (gang_sched_opts.half_life_ns). Without `queue`:
+     *  the mean capacity of the cluster, with which it is compared. */
+    GANG_PAST_USAGE_QUEUE = 0,
+    /** the mean dominant share of a user of a leaf, decayed, in 10^-9 of the cluster
+     *  (GANG_ORDER_MULTIFACTOR) */
+    GANG_PAST_USAGE_USER = 1,
+    /** what is used of a budget since its last renewal: an amount times ns */
+    GANG_PAST_USAGE_BUDGET = 2
+};
+
+/** What a queue or a user used. A host that restores its state keeps it. */
+struct gang_past_usage {
+    size_t size;           /**< sizeof(struct gang_past_usage) */
+    int32_t what;          /**< GANG_PAST_USAGE_* */
+    int32_t per_user;      /**< of a budget: gang_budget.per_user */
+    const char *queue;     /**< its name; NULL: of the cluster */
+    const char *user;      /**< NULL: of all users */
+    const char *kind;      /**< its name; NULL: a dominant share */
+    const char *partition; /**< of what is on its nodes; NULL: on any node */
+    int64_t period_ns;     /**< of a budget: gang_budget.period_ns */
+    int64_t at_ns;         /**< up to this time of the host's clock */
+    /** The value: of a mean `high` units and `low` * 2^-64; of a budget high * 2^64 + low, in the
+     *  unit of the kind times ns. */
+    uint64_t high;
+    uint64_t low;
+};
+
+#define GANG_PAST_USAGE_INIT                                                     \
+    {                                                                            \
+        sizeof(struct gang_past_usage), 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0 \
+    }
+
+typedef int32_t (*gang_past_usage_fn)(const struct gang_past_usage *usage, void *user);
+
+/** Visit what queues and users used, as of the last run: what gang_past_usage_restore() gives to a
+ *  scheduler that is made anew. What was never used is left out. @return GANG_OK; GANG_EINVAL; the
+ *  visitor's result, which ends the visit if it is not 0. Owner. O(queues * kinds + users). */
+GANG_API gang_result gang_past_usage_each(gang_sched *sched, gang_past_usage_fn visit, void *user)
+    GANG_MUST_CHECK;
+
+/**
+ * Give a record back, after the queues are set and before the first run. In the first run, when the
+ * restored jobs (gang_job_spec.past) have been accepted, they count as if they had run since at_ns:
+ * so the time in which there was no scheduler is counted, too. What nothing counts any more (no
+ * half-life, another order) is ignored; a budget that is not configured is kept until it is.
+ * @return GANG_OK; GANG_EINVAL; GANG_ERANGE (a negative time or value); GANG_ENOENT (queue, kind);
+ *   GANG_EBUSY (a run has begun); GANG_ENOMEM. `error` has the member. Owner. May allocate.
+ */
+GANG_API gang_result gang_past_usage_restore(gang_sched *sched, const struct gang_past_usage *usage,
+                                             struct gang_error *error) GANG_MUST_CHECK;
+
 /** May a user perform an action in a queue, by its access lists or op may? @return GANG_OK;
  *  GANG_EPERM; GANG_ENOENT; GANG_EINVAL. Any thread. */
 GANG_API gang_result gang_sched_may(gang_sched *sched, const char *queue, int32_t action,

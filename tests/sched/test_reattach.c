@@ -15,6 +15,7 @@ enum { NODES = 100, GPUS = 8, JOBS = 1400, LOG = 1 << 20, STEPS_AFTER = 30, QUEU
 /* What the host keeps of a job. */
 struct kept {
     gang_job_id id;
+    const char *user;
     int32_t queue, loss, hold, announced, over;
     int64_t count, min, priority, limit_s, add_cores;
     int64_t stopping[16]; /* tasks that were asked to stop on their own */
@@ -37,6 +38,7 @@ static struct kept jobs[JOBS];
 static size_t job_count;
 static int64_t now_ns;
 static const char *const queue_name[QUEUES] = {"a", "b", "c", "d"};
+static const char *const user_name[] = {"u", "v", "w", "x", "y"};
 
 /* ---- the host -------------------------------------------------------------------------------- */
 
@@ -134,6 +136,9 @@ static void set_queues(struct side *to)
 {
     struct gang_queue_spec q[QUEUES];
     struct gang_quota part = {"gpu", NODES * GPUS * 1000 / QUEUES, NULL, 0, 0};
+    const struct gang_budget of_all = {"gpu", 60 * 1000 * 1000, 0, 0, GANG_BUDGET_FINISH},
+                             of_each = {"gpu", 2000 * 1000, 200 * SECONDS(1), 1,
+                                        GANG_BUDGET_FINISH};
     for (int i = 0; i < QUEUES; i++) {
         q[i] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
         q[i].name = queue_name[i];
@@ -145,6 +150,12 @@ static void set_queues(struct side *to)
         }
         q[i].preempt_mode = i == 2 ? GANG_PREEMPT_MODE_SUSPEND : GANG_PREEMPT_MODE_REQUEUE;
     }
+    q[1].budgets = &of_all;
+    q[3].budgets = &of_each;
+    q[1].budget_count = q[3].budget_count = 1;
+    q[3].order = GANG_ORDER_MULTIFACTOR;
+    q[3].priority_weight_fair_share = 1000 * GANG_WHOLE;
+    q[3].priority_period_ns = SECONDS(1); /* the first run computes priorities: so does each */
     MUST(gang_sched_set_queues(to->s, q, QUEUES, NULL));
 }
 
@@ -163,6 +174,7 @@ static void make(struct side *to)
     ops.kill = on_kill;
     ops.state = on_state;
     opts.preempt_cooldown_ns = -1;
+    opts.half_life_ns = SECONDS(600);
     MUST(gang_cluster_new(&cluster, &to->c, NULL));
     MUST(gang_worker_new(to->c, &to->w));
     for (int i = 0; i < NODES; i++) {
@@ -221,6 +233,7 @@ static struct gang_job_spec spec_of(const struct kept *k, struct gang_group_spec
     spec.request.groups = g;
     spec.request.group_count = 1;
     spec.name = "job";
+    spec.user = k->user;
     spec.queue = queue_name[k->queue];
     spec.priority = k->priority;
     spec.submit = k - jobs;
@@ -251,6 +264,7 @@ static void submit(bool both)
     k->add_cores = below(3);
     k->loss = loss[below(3)];
     k->hold = below(12) == 0;
+    k->user = user_name[below(5)];
     k->announced = below(16) == 0;
     struct gang_job_spec spec = spec_of(k, &g);
     MUST(gang_job_submit(lived.s, &spec, &k->id, NULL));
@@ -484,6 +498,32 @@ static void compare_logs(int step)
     }
 }
 
+static int32_t say_usage(const struct gang_past_usage *u, void *user)
+{
+    /* keeping the use of a user rounds it: far below what its factor shows */
+    uint64_t low = u->what == GANG_PAST_USAGE_USER ? u->low >> 40 : u->low;
+    say(user, "%d %s %s %s %" PRId64 ": %" PRIx64 ".%" PRIx64 " at %" PRId64 "\n", u->what,
+        u->queue ? u->queue : "-", u->user ? u->user : "-", u->kind ? u->kind : "-", u->period_ns,
+        u->high, low, u->at_ns);
+    return 0;
+}
+
+static void compare_past_usage(int step)
+{
+    for (int i = 0; i < 2; i++) {
+        side_of(i)->used = 0;
+        MUST(gang_past_usage_each(side_of(i)->s, say_usage, side_of(i)));
+    }
+    compare_logs(step);
+}
+
+static int32_t give_usage(const struct gang_past_usage *u, void *user)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    EXPECT_RESULT(gang_past_usage_restore(user, u, &error), GANG_OK, &error);
+    return 0;
+}
+
 static void compare_books(int step)
 {
     for (size_t i = 0; i < job_count; i++) {
@@ -585,6 +625,7 @@ START_TEST(a_manager_made_anew_decides_as_one_that_lived)
     }
     end_empty_jobs();
     make(&anew);
+    MUST(gang_past_usage_each(lived.s, give_usage, anew.s));
     size_t alive = 0;
     for (size_t i = 0; i < job_count; i++) {
         struct gang_job_info info = {.size = sizeof(info)};
@@ -621,6 +662,8 @@ START_TEST(a_manager_made_anew_decides_as_one_that_lived)
         compare_logs(step);
         if (step < 5 || step % 10 == 0)
             compare_books(step);
+        if (step < 5 || step % 10 == 0)
+            compare_past_usage(step);
         ck_assert_int_eq(gang_sched_next(lived.s), gang_sched_next(anew.s));
     }
     end(&lived);

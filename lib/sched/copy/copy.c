@@ -377,6 +377,7 @@ static void settle(gang_sched *s, const gang_sched *from)
     s->preempt.min_runtime_due_ns = from->preempt.min_runtime_due_ns;
     s->preempt.until_event = from->preempt.until_event;
     s->preempt.stops = from->preempt.stops;
+    s->usage.restored = from->usage.restored;
     copy_notes(s, from);
     s->wake.retry = s->wake.retry || from->wake.retry;
     s->unfinished = from->unfinished;

@@ -85,6 +85,14 @@ static void take_messages_in(gang_sched *s)
     run_stage(s, gang__inbox_step);
 }
 
+/* When all restored jobs are there. */
+static bool go_on_with_past_use(gang_sched *s)
+{
+    if (!s->intake.backlog)
+        gang__past_use_go_on(s);
+    return false;
+}
+
 /* Before their grace may end. */
 static bool restore_handovers(gang_sched *s)
 {
@@ -180,6 +188,8 @@ static void cycle(gang_sched *s)
 {
     run_stage(s, take_up_rest);
     take_messages_in(s);
+    if (s->usage.restored)
+        run_stage(s, go_on_with_past_use);
     if (s->stop.restored)
         run_stage(s, restore_handovers);
     run_stage(s, look_at_nodes);
@@ -221,20 +231,6 @@ static void refresh_bounds(gang_sched *s)
         gang__order_apply_bounds(s);
 }
 
-/* Past use decays. The integral is exact: it is brought up to date before use changes. */
-static void decay(gang_sched *s)
-{
-    if (s->opts.half_life_ns <= 0)
-        return;
-    for (uint32_t i = 0; i <= s->queues->count; i++) {
-        struct gang__queue_state *q = i < s->queues->count ? s->qs[i] : &s->root;
-        for (uint32_t d = 0; d < s->dims; d++)
-            gang__decay_advance(&q->past_use[d], s->now_ns,
-                                q == &s->root ? s->total[d] : q->used[d], s->opts.half_life_ns);
-    }
-    gang__wake_all_shares(s);
-}
-
 static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
 {
     s->running = true;
@@ -247,7 +243,7 @@ static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
     s->no_memory = false;
     memset(&s->info, 0, sizeof(s->info));
     refresh_bounds(s);
-    decay(s);
+    gang__past_use_advance(s);
 }
 
 gang_result gang__cycle_take_in(gang_sched *s, int64_t now_ns)

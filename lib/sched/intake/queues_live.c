@@ -236,6 +236,7 @@ static void copy_past_use(struct gang__queue_state *to, const struct gang__queue
     gang__stats_copy(to, from);
     if (to->past_use && from->past_use)
         memcpy(to->past_use, from->past_use, GANG__DIMS * sizeof(*to->past_use));
+    to->past_restored = from->past_restored;
 }
 
 gang_result gang__queues_copy_tree(gang_sched *s, gang_sched *from, struct gang_error *error)

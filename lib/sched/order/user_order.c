@@ -110,6 +110,7 @@ static void order_users(gang_sched *s, struct gang__queue_state *leaf,
             if (other) {
                 user->key = other->key;
                 user->past = other->past;
+                user->restored = other->restored;
                 user->factor = other->factor;
             } else {
                 make_user_key(s, user);

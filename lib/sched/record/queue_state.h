@@ -21,6 +21,7 @@ struct gang__user {
     int64_t *tentative;
     struct gang__ratio key;  /* dominant share for the user's weight: the place in order */
     struct gang__decay past; /* dominant share of the cluster, in 10^-9, if past use counts */
+    bool restored;           /* `past` goes on when the restored jobs are there */
     int64_t factor;          /* fair-share factor, in millionths, when the leaf was scored */
     /* Its classes that move with the key: READY ones, and those that wait in their group. */
     struct gang__wait_class *ready, *grouped;
@@ -86,6 +87,7 @@ struct gang__budget_book {
     struct gang__budget_timer timer;
     int32_t kind; /* kind, per_user and period are those of the budget: they find it */
     bool per_user;
+    bool restored; /* what the restored jobs use counts since at_ns: it does not advance yet */
     int64_t period_ns;
     gang__u128 used; /* amount * ns in this period, up to */
     int64_t at_ns;
@@ -154,6 +156,7 @@ struct gang__queue_state {
     uint64_t by_demand;
     int64_t *block;
     struct gang__decay *past_use; /* dims; NULL: past use does not count */
+    bool past_restored;           /* it goes on when the restored jobs are there */
     int64_t jobs;                 /* in it and below, of any state */
     int64_t running, pending;     /* jobs, in it and below */
     int64_t promised;             /* jobs about to start: gangs are stopping for them */

@@ -131,6 +131,7 @@ struct gang__usage_sched {
     bool limits;        /* some queue has a limit, */
     bool inner_limits;  /* and one below another has a limit of its own */
     bool withholds;     /* some queue has demand that does not count */
+    bool restored;      /* some past use was restored, and goes on when the jobs are there */
     size_t by_memory;   /* request classes that ask for GPUs by memory */
     size_t partitioned; /* request classes with several partitions */
     /* How much memory GPUs have, each amount once, ascending (gpu_memory.c). */

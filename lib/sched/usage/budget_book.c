@@ -43,15 +43,15 @@ const struct gang__budget *gang__budget_of(const struct gang__budget_book *book)
     return NULL;
 }
 
-/* A book that is not there yet. False: out of memory. */
-static bool make_book(gang_sched *s, struct gang__queue_state *state, const struct gang__budget *b,
-                      const char *user)
+/* A book that is not there yet. NULL: out of memory. */
+static struct gang__budget_book *make_book(gang_sched *s, struct gang__queue_state *state,
+                                           const struct gang__budget *b, const char *user)
 {
     const char *name = b->per_user ? user : "";
     struct gang__budget_book *book = gang__zalloc(&s->mem, 1, sizeof(*book) + strlen(name) + 1);
     if (!book || gang__hash_reserve(&state->budget.books, &s->mem) != GANG_OK) {
         gang__release(&s->mem, book);
-        return false;
+        return NULL;
     }
     memcpy(book->user, name, strlen(name) + 1);
     book->kind = b->kind;
@@ -61,15 +61,21 @@ static bool make_book(gang_sched *s, struct gang__queue_state *state, const stru
     book->timer.queue = state;
     book->timer.book = book;
     gang__hash_insert(&state->budget.books, &book->link, hash_of(b, user));
-    return true;
+    return book;
+}
+
+struct gang__budget_book *gang__budget_book_for(gang_sched *s, struct gang__queue_state *state,
+                                                const struct gang__budget *b, const char *user)
+{
+    struct gang__budget_book *book = gang__budget_book_of(state, b, user);
+    return book ? book : make_book(s, state, b, user);
 }
 
 bool gang__budget_make(gang_sched *s, struct gang__queue_state *state, const struct gang__queue *q,
                        const char *user)
 {
     for (size_t i = 0; i < q->budget_count; i++)
-        if (!gang__budget_book_of(state, &q->budgets[i], user) &&
-            !make_book(s, state, &q->budgets[i], user))
+        if (!gang__budget_book_for(s, state, &q->budgets[i], user))
             return false;
     return true;
 }
@@ -104,7 +110,7 @@ gang__u128 gang__budget_used_at(const struct gang__budget_book *book, int64_t no
 
 void gang__budget_advance(struct gang__budget_book *book, int64_t now_ns)
 {
-    if (now_ns <= book->at_ns)
+    if (now_ns <= book->at_ns || book->restored)
         return;
     book->used = gang__budget_used_at(book, now_ns);
     book->at_ns = now_ns;
@@ -115,6 +121,25 @@ gang__i128 gang__budget_committed(const struct gang__budget_book *book, int64_t 
 {
     gang__i128 rest = book->ends - (gang__i128)now_ns * (book->rate - book->endless);
     return (rest > 0 ? rest : 0) + book->promised;
+}
+
+void gang__budget_bring_up(const gang_sched *s, struct gang__budget_book *book)
+{
+    gang__budget_advance(book, s->now_ns);
+}
+
+/* The restored jobs are there: their use counts since the book was kept. */
+void gang__budgets_go_on(gang_sched *s, struct gang__queue_state *q)
+{
+    for (size_t b = 0; b < q->budget.books.cap; b++)
+        for (struct gang__hash_link *n = q->budget.books.bucket[b]; n; n = n->next) {
+            struct gang__budget_book *book = GANG__OF(struct gang__budget_book, link, n);
+            if (!book->restored)
+                continue;
+            book->restored = false;
+            gang__budget_advance(book, s->now_ns);
+            gang__budget_time(s, book);
+        }
 }
 
 /* ---- queues change, copies ------------------------------------------------------------------- */
@@ -164,12 +189,12 @@ bool gang__budgets_copy(gang_sched *s, const gang_sched *from)
                 /* also one without a budget now: a change of queues may bring it back */
                 const struct gang__budget budget = {
                     .kind = book->kind, .per_user = book->per_user, .period_ns = book->period_ns};
-                if (!gang__budget_book_of(to, &budget, book->user) &&
-                    !make_book(s, to, &budget, book->user))
+                struct gang__budget_book *copy = gang__budget_book_for(s, to, &budget, book->user);
+                if (!copy)
                     return false;
-                struct gang__budget_book *copy = gang__budget_book_of(to, &budget, book->user);
-                copy->used = gang__budget_used_at(book, s->now_ns);
-                copy->at_ns = s->now_ns;
+                copy->used = book->restored ? book->used : gang__budget_used_at(book, s->now_ns);
+                copy->at_ns = book->restored ? book->at_ns : s->now_ns;
+                copy->restored = book->restored;
             }
     }
     return true;

@@ -9,6 +9,9 @@
 struct gang__budget_book *gang__budget_book_of(const struct gang__queue_state *q,
                                                const struct gang__budget *b, const char *user);
 
+/* The restored jobs of the queue are there: its books go on. */
+void gang__budgets_go_on(gang_sched *s, struct gang__queue_state *q);
+
 /* The last renewal, at or before that time. */
 int64_t gang__budget_period_start(int64_t period_ns, int64_t at_ns);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much the users of a leaf used: the dominant share of the cluster, decayed by the half-life.
- * The integral is exact: it is brought up to date before the use of a user changes, and when it is
+/* How much queues used, and the users of a leaf (the dominant share of the cluster), decayed by the
+ * half-life. The integral is exact: it is brought up to date before the use changes, and when it is
  * read. */
-#include "sched/usage/usage.h"
+#include "sched/usage/budget_in.h"
+#include "sched/wake/wake.h"
 
 enum { BILLION = 1000000000 };
 
@@ -25,12 +26,19 @@ int64_t gang__user_share(const gang_sched *s, const struct gang__user *user)
     return share < BILLION ? share : BILLION;
 }
 
+struct gang__decay gang__user_past(const gang_sched *s, const struct gang__queue_state *leaf,
+                                   const struct gang__user *user)
+{
+    struct gang__decay past = user->past;
+    if (!user->restored && gang__leaf_remembers(s, leaf->q) && past.at_ns < s->now_ns)
+        gang__decay_advance(&past, s->now_ns, gang__user_share(s, user), s->opts.half_life_ns);
+    return past;
+}
+
 void gang__user_advance(const gang_sched *s, const struct gang__queue_state *leaf,
                         struct gang__user *user)
 {
-    if (gang__leaf_remembers(s, leaf->q) && user->past.at_ns < s->now_ns)
-        gang__decay_advance(&user->past, s->now_ns, gang__user_share(s, user),
-                            s->opts.half_life_ns);
+    user->past = gang__user_past(s, leaf, user);
 }
 
 void gang__users_advance(gang_sched *s)
@@ -40,6 +48,54 @@ void gang__users_advance(gang_sched *s)
             for (struct gang__hash_link *n = s->qs[i]->users.bucket[b]; n; n = n->next) {
                 struct gang__user *user = GANG__OF(struct gang__user, link, n);
                 gang__user_advance(s, s->qs[i], user);
-                user->past.at_ns = s->now_ns; /* the leaf may begin to remember use now */
+                if (!user->restored)
+                    user->past.at_ns = s->now_ns; /* the leaf may begin to remember use now */
             }
+}
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
+static void advance_queue(gang_sched *s, struct gang__queue_state *q)
+{
+    for (uint32_t d = 0; d < s->dims && !q->past_restored; d++)
+        gang__decay_advance(&q->past_use[d], s->now_ns, q == &s->root ? s->total[d] : q->used[d],
+                            s->opts.half_life_ns);
+}
+
+void gang__past_use_advance(gang_sched *s)
+{
+    if (s->opts.half_life_ns <= 0)
+        return;
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        advance_queue(s, s->qs[i]);
+    advance_queue(s, &s->root);
+    gang__wake_all_shares(s);
+}
+
+/* ---- restoring ------------------------------------------------------------------------------- */
+
+static void go_on(gang_sched *s, struct gang__queue_state *q)
+{
+    if (q->past_restored) {
+        q->past_restored = false;
+        advance_queue(s, q);
+    }
+    gang__budgets_go_on(s, q);
+    for (size_t b = 0; b < q->users.cap; b++)
+        for (struct gang__hash_link *n = q->users.bucket[b]; n; n = n->next) {
+            struct gang__user *user = GANG__OF(struct gang__user, link, n);
+            bool restored = user->restored;
+            user->restored = false;
+            if (restored)
+                gang__user_advance(s, q, user);
+        }
+}
+
+void gang__past_use_go_on(gang_sched *s)
+{
+    s->usage.restored = false;
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        go_on(s, s->qs[i]);
+    go_on(s, &s->root);
+    gang__wake_all_shares(s);
 }

@@ -315,6 +315,12 @@ int64_t gang__budget_renewal(const struct gang__queue_state *q, int64_t now_ns);
 bool gang__budget_is_used_up(gang_sched *s, struct gang__budget_book *book);
 const struct gang__budget *gang__budget_of(const struct gang__budget_book *book);
 
+/* The book of a budget of the queue, for the user, which is made if there is none. NULL: out of
+ * memory. bring_up: what is used up to now. */
+struct gang__budget_book *gang__budget_book_for(gang_sched *s, struct gang__queue_state *state,
+                                                const struct gang__budget *b, const char *user);
+void gang__budget_bring_up(const gang_sched *s, struct gang__budget_book *book);
+
 /* Queues are about to change: all books are brought up to date; reset: the queue counts from zero;
  * free: it goes. */
 void gang__budgets_advance(gang_sched *s);
@@ -328,11 +334,19 @@ gang_result gang__budgets_check(const gang_sched *s, struct gang_error *error);
 
 /* Do past uses of its users count in the leaf? */
 bool gang__leaf_remembers(const gang_sched *s, const struct gang__queue *q);
+/* user->past, up to now. */
+struct gang__decay gang__user_past(const gang_sched *s, const struct gang__queue_state *leaf,
+                                   const struct gang__user *user);
 /* Brings user->past up to date; called before user->used changes. */
 void gang__user_advance(const gang_sched *s, const struct gang__queue_state *leaf,
                         struct gang__user *user);
 /* The queues are about to change: the same of all users of all leaves. */
 void gang__users_advance(gang_sched *s);
+/* Past use of queues decays up to now, before it changes. */
+void gang__past_use_advance(gang_sched *s);
+/* The jobs that the host restores are there: past use and budgets that it gave back go on from the
+ * time at which it kept them, with what these jobs use. */
+void gang__past_use_go_on(gang_sched *s);
 /* The user's dominant share of the cluster now, in 10^-9. */
 int64_t gang__user_share(const gang_sched *s, const struct gang__user *user);
 
