@@ -26,7 +26,7 @@ extern "C" {
 /** Id of a job; never reused while the scheduler lives. */
 typedef uint64_t gang_job_id;
 
-enum { GANG_PLACE_PROMISED = -1 }; /**< gang_running_spec.what */
+enum { GANG_PLACE_PROMISED = -1, GANG_PLACE_RESUMES = -2 }; /**< gang_running_spec.what */
 
 /** Where a task of a running job runs; what is 0 or NULL is chosen by the library. */
 struct gang_running_spec {
@@ -41,28 +41,77 @@ struct gang_running_spec {
     /** GANG_TASK_STARTED (0): it runs. GANG_TASK_STOPPED: it runs, and was asked to stop until
      *  gang_job_past.deadline_ns. GANG_TASK_SUCCEEDED, _FAILED: it has ended so, holds nothing, and
      *  does not come again; `node` is NULL. GANG_PLACE_PROMISED: it does not run yet, the place is
-     *  kept for it until its victims have stopped (gang_job_promised_each()) */
+     *  kept for it until its victims have stopped (gang_job_promised_each()). GANG_PLACE_RESUMES:
+     *  it is suspended, or about to be, and resumes there (gang_job_suspended_each()); the place
+     *  is not taken. While it has not stopped it is listed with GANG_TASK_STARTED, too */
     int32_t what;
     int64_t task;
     /** GANG_MAX_CORES / 64 words, bit i: core i of the node; its own cores. NULL: chosen */
     const uint64_t *cores;
+    /** 1: it is a task of the group `group`. 0: the groups follow each other in the list, each with
+     *  `count` places */
+    int32_t grouped;
+    int32_t group; /**< index in gang_request_spec.groups */
 };
+
+/** What becomes of tasks that stop (gang_job_stop.what). */
+enum {
+    GANG_STOP_ASKED = 0,  /**< the host was asked, by op shrink, preempt or suspend */
+    GANG_STOP_KILLED = 1, /**< op kill was called, and the host is to report that they stopped */
+    GANG_STOP_FENCED = 2, /**< they are lost, and may still run (gang_host_ops.lost) */
+    /** They have stopped, and start again on the places that are kept for them (GANG_REASON_MOVE,
+     *  gang_job_promised_each()) as soon as all others of the same plan have. */
+    GANG_STOP_MOVED = 3
+};
+
+/** Tasks of a job that the host was asked to stop in one step, or that were lost together. */
+struct gang_job_stop {
+    size_t size;    /**< sizeof(struct gang_job_stop) */
+    int32_t what;   /**< GANG_STOP_* */
+    int32_t reason; /**< GANG_REASON_*, as the op said, like `end` and `preemptor` */
+    int32_t end;    /**< GANG_END_* */
+    /** 1: the whole gang stops, with all tasks that no other stop names */
+    int32_t whole;
+    /** > 0: what they hold is kept for the preemptor. All that is kept for one job has the same
+     *  number; the preemptors got what they wait for in the order of these numbers, which hold for
+     *  all jobs at one time. 0: it is released when they have stopped */
+    int32_t handover;
+    int32_t starts_as;     /**< with `handover`: the GANG_REASON_* of the preemptor's start */
+    gang_job_id preemptor; /**< GANG_ID_NONE: none */
+    int64_t deadline_ns;   /**< end of their grace, or of the fence; INT64_MAX: none */
+    /** when the host is asked again, or to kill them, or is no longer waited for; INT64_MAX: the
+     *  host reports */
+    int64_t next_ns;
+    const int64_t *tasks; /**< numbers of those that have not stopped yet, ascending */
+    size_t task_count;
+};
+
+#define GANG_JOB_STOP_INIT                                               \
+    {                                                                    \
+        sizeof(struct gang_job_stop), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0 \
+    }
 
 /**
  * What a job has been through: gang_job_get_past() says it, and gang_job_spec.past gives it to a
- * scheduler that is made anew, so that the job goes on as it was. The host keeps, for each job, its
- * specification, this, and the places of its tasks (gang_alloc_each(), gang_job_promised_each()),
+ * scheduler that is made anew, so that the job goes on as it was. The host keeps, for each job,
+ *   - its specification, this, and the nodes where it failed (gang_job_failed_node_each());
+ *   - the places of its tasks (gang_alloc_each(), gang_job_promised_each(),
+ *     gang_job_suspended_each()), which of its tasks have ended, and what stops of it or is fenced
+ *     (gang_job_stop_each());
  * and submits all of that in the order of ids, before the first run. It also keeps what queues and
- * users used (gang_past_usage_each()) and gives it back.
+ * users used (gang_past_usage_each()) and gives it back, and sets the states of nodes.
  *
- * From then on the scheduler decides as one that lived, but for this: the jobs are tried anew; the
- * host may hear of jobs that start in one run in another order; a job that starts on capacity that
- * was kept for it may get other cores there; multifactor priorities are computed again at once; and
- * some of what is counted over longer times begins anew (service before the last start, cooldowns,
- * the bounds of bypassing, heartbeats, nodes where a job failed); a move ends, and the gang waits;
- * tasks of a job that stop in several steps stop in one; a fenced task with a place runs again; a
- * gang with time slices has its nodes to itself; a running job without any running task waits to
- * start; a job whose groups wait for each other cannot be running.
+ * From then on the scheduler decides as one that lived, but for this:
+ *   - The jobs are tried anew, and multifactor priorities are computed at once. The host may hear
+ *     of jobs that start in one run in another order, and again by op lost of tasks that stop on a
+ *     node that is down.
+ *   - Begins anew: service before the last start, cooldowns, the bounds of bypassing, heartbeats,
+ *     and the shapes of tasks that GANG_POLICY_FGD and _HEADROOM learned.
+ *   - What tasks held that have stopped is free at once, though other tasks of their step, or other
+ *     gangs that stop for the same job, have not stopped; so is what was kept for a move that was
+ *     given up since.
+ *   - A gang with time slices has its nodes to itself. A running job without any running task waits
+ *     to start. A job whose groups wait for each other cannot be running.
  */
 struct gang_job_past {
     size_t size; /**< sizeof(struct gang_job_past) */
@@ -89,11 +138,20 @@ struct gang_job_past {
     int64_t not_before_ns; /**< in back-off until this time; 0: it is not */
     int64_t ready_ns;      /**< since when it could have started; -1: it could not, or it runs */
     int64_t target;        /**< gang_job_set_target(); -1: `count` */
+    int64_t below_min_ns;  /**< since when it runs below its minimum; 0: it does not */
+    /** until when its lost tasks are to be placed again (GANG_LOSS_REFILL); INT64_MAX: without a
+     *  bound; 0: there are none */
+    int64_t refill_ns;
+    /** nodes where it failed, which a restart avoids (gang_job_failed_node_each()); others than
+     *  those of the cluster are skipped. gang_job_get_past() leaves them out */
+    const char *const *failed_nodes;
+    size_t failed_node_count;
 };
 
-#define GANG_JOB_PAST_INIT                                                             \
-    {                                                                                  \
-        sizeof(struct gang_job_past), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1 \
+#define GANG_JOB_PAST_INIT                                                                    \
+    {                                                                                         \
+        sizeof(struct gang_job_past), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1, 0, 0, \
+            NULL, 0                                                                           \
     }
 
 /** May a job be preempted? (gang_job_spec.preemptible) */
@@ -287,6 +345,12 @@ struct gang_job_spec {
      *  checked again: it is accepted in a queue that is closed, beyond max_pending, and if it does
      *  not fit for now. Places that are taken already end it (GANG_END_REFUSED). */
     const struct gang_job_past *past;
+    size_t stop_size; /**< sizeof(struct gang_job_stop), the distance in `stops` */
+    /** With `past`: the tasks that stop, or are fenced, the oldest first (gang_job_stop_each()).
+     *  All have `places`. None: those that gang_running_spec.what names, or the whole gang, stop in
+     *  one step as `past` says. */
+    const struct gang_job_stop *stops;
+    size_t stop_count;
 };
 
 /** Largest id of a job that a host may choose. */
@@ -298,7 +362,7 @@ struct gang_job_spec {
             GANG_REQUEST_SPEC_INIT, NULL, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
             sizeof(struct gang_job_after), NULL, 0, sizeof(struct gang_group_after), NULL, 0,      \
             NULL, 0, 0, 0, NULL, 0, NULL, 0, 0, 0, NULL, 0, 0, sizeof(struct gang_running_spec),   \
-            0, NULL                                                                                \
+            0, NULL, sizeof(struct gang_job_stop), NULL, 0                                         \
     }
 
 #ifdef __cplusplus

@@ -233,7 +233,7 @@ GANG_API gang_result gang_reservation_read(const char *text, size_t length, gang
 /**
  * Write one object as JSON. Reading it again gives the same specification; what the format cannot
  * express is an error, and nothing is written: gang_job_spec.cookie, `after`, `id` and `past`;
- * numbers and cores of tasks; a function of the host.
+ * numbers, groups and cores of tasks; a function of the host.
  * @param indent  spaces a level, 0: one line
  * @return as gang_scenario_write(). Any thread. May allocate.
  */

@@ -905,17 +905,40 @@ GANG_API gang_result gang_job_complete(gang_sched *sched, gang_job_id id) GANG_M
 GANG_API gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info *info)
     GANG_MUST_CHECK;
 
-/** What a job has been through, for gang_job_spec.past. Of tasks that stop in several steps the
- *  earliest deadline is given; a job that moves is PENDING once it has stopped. @return GANG_OK;
+/** What a job has been through, for gang_job_spec.past. Of tasks that stop in several steps, or are
+ *  fenced, it says the earliest deadline: see gang_job_stop_each(). @return GANG_OK;
  *  GANG_EINVAL; GANG_ESTALE. Owner. O(gangs and stops of the job). */
 GANG_API gang_result gang_job_get_past(gang_sched *sched, gang_job_id id,
                                        struct gang_job_past *past) GANG_MUST_CHECK;
 
+typedef int32_t (*gang_failed_node_fn)(gang_node_id node, void *user);
+
+/** Visit the nodes where a job failed, and which its restarts avoid, for
+ *  gang_job_past.failed_nodes. @return GANG_OK; GANG_EINVAL; GANG_ESTALE; the visitor's result,
+ *  which ends the visit if it is not 0. Owner. O(nodes). */
+GANG_API gang_result gang_job_failed_node_each(gang_sched *sched, gang_job_id id,
+                                               gang_failed_node_fn visit, void *user)
+    GANG_MUST_CHECK;
+
 typedef int32_t (*gang_place_fn)(const struct gang_placement *place, void *user);
 
-/** Visit the places that are kept for a job while its victims stop, for gang_running_spec
- *  (GANG_PLACE_PROMISED); none if no gang stops for it. @return GANG_OK; GANG_EINVAL; GANG_ESTALE;
- *  the visitor's result, which ends the visit if it is not 0. Owner. O(places). */
+/** Visit the places on which a job resumes that is suspended, or about to be, for
+ *  gang_running_spec (GANG_PLACE_RESUMES); none if it is not. @return as gang_job_promised_each().
+ *  Owner. O(places). */
+GANG_API gang_result gang_job_suspended_each(gang_sched *sched, gang_job_id id, gang_place_fn visit,
+                                             void *user) GANG_MUST_CHECK;
+
+typedef int32_t (*gang_job_stop_fn)(const struct gang_job_stop *stop, void *user);
+
+/** Visit the steps in which tasks of a job stop, and its fences, the oldest first, for
+ *  gang_job_spec.stops. @return GANG_OK; GANG_EINVAL; GANG_ESTALE; the visitor's result, which ends
+ *  the visit if it is not 0. Owner. O(stops^2 + tasks that stop + stops * handovers). */
+GANG_API gang_result gang_job_stop_each(gang_sched *sched, gang_job_id id, gang_job_stop_fn visit,
+                                        void *user) GANG_MUST_CHECK;
+
+/** Visit the places that are kept for a job while its victims stop, or to which it moves, for
+ *  gang_running_spec (GANG_PLACE_PROMISED); none if there are none. @return GANG_OK; GANG_EINVAL;
+ *  GANG_ESTALE; the visitor's result, which ends the visit if it is not 0. Owner. O(places). */
 GANG_API gang_result gang_job_promised_each(gang_sched *sched, gang_job_id id, gang_place_fn visit,
                                             void *user) GANG_MUST_CHECK;
 

@@ -119,7 +119,7 @@ static bool same_places(const struct gang_job_spec *a, const struct gang_job_spe
     for (size_t i = 0; i < a->place_count; i++) {
         struct gang_running_spec x = gang__place_at(a, i), y = gang__place_at(b, i);
         if (!gang__same_text(x.node, y.node) || x.numbered != y.numbered || x.what != y.what ||
-            (x.numbered && x.task != y.task) || x.cores || y.cores ||
+            (x.numbered && x.task != y.task) || x.cores || y.cores || x.grouped || y.grouped ||
             !gang__same_names(x.devices, x.device_count, y.devices, y.device_count))
             return false;
     }

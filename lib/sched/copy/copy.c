@@ -42,12 +42,20 @@ static void lay_message(struct gang__block *b, struct gang__job *job, const stru
     job->made_queue = gang__block_text(b, from->made_queue);
     job->places = copy_bytes(b, from->places, from->place_count * sizeof(*job->places));
     job->past = copy_bytes(b, from->past, sizeof(*job->past));
-    job->stopping = copy_bytes(b, from->stopping, from->stopping_count * sizeof(*job->stopping));
-    job->stopping_count = from->stopping_count;
+    job->stops = copy_bytes(b, from->stops, from->kept_stop_count * sizeof(*job->stops));
+    job->kept_stop_count = from->kept_stop_count;
+    for (size_t i = 0; i < from->kept_stop_count; i++) {
+        const struct gang__found *f = &from->stops[i].task;
+        struct gang__found_task *task = copy_bytes(b, f->task, f->count * sizeof(*task));
+        if (b->base)
+            job->stops[i].task.task = task;
+    }
     job->gone = copy_bytes(b, from->gone, from->gone_count * sizeof(*job->gone));
     job->gone_count = from->gone_count;
     job->promised = copy_bytes(b, from->promised, from->promised_count * sizeof(*job->promised));
     job->promised_count = from->promised_count;
+    job->resumes = copy_bytes(b, from->resumes, from->resumes_count * sizeof(*job->resumes));
+    job->resumes_count = from->resumes_count;
 }
 
 /* One block, measured first: the job, its gangs, texts and lists. */

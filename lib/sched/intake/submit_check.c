@@ -87,7 +87,7 @@ gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gan
         return gang__submit_error(error, GANG_EINVAL, "array_max_running", "without an array");
     if (j->id > GANG_MAX_JOB_ID)
         return gang__submit_error(error, GANG_ERANGE, "id", "above GANG_MAX_JOB_ID");
-    if (j->places && j->place_size && j->place_size < sizeof(struct gang_running_spec))
+    if (j->places && j->place_size && j->place_size < offsetof(struct gang_running_spec, grouped))
         return gang__submit_error(error, GANG_EINVAL, "place_size",
                                   "is not that of struct gang_running_spec");
     return GANG_OK;
@@ -101,18 +101,20 @@ static bool is_held(int32_t state)
 gang_result gang__submit_check_past(const struct gang_job_spec *j, struct gang_job_past *past,
                                     struct gang_error *error)
 {
-    gang_result r = gang__struct_in(past, sizeof(*past), sizeof(*past), j->past, j->past->size);
+    gang_result r = gang__struct_in(
+        past, sizeof(*past), offsetof(struct gang_job_past, below_min_ns), j->past, j->past->size);
     if (r != GANG_OK)
         return gang__error(error, r, "past", "struct gang_job_past is not set up");
     const struct {
         const char *path;
         int64_t value;
     } at_least_0[] = {
-        {"past.deadline_ns", past->deadline_ns},    {"past.submitted_ns", past->submitted_ns},
-        {"past.started_ns", past->started_ns},      {"past.suspended_ns", past->suspended_ns},
-        {"past.restarts", past->restarts},          {"past.preemptions", past->preemptions},
-        {"past.extended_ns", past->extended_ns},    {"past.attempts", past->attempts},
-        {"past.not_before_ns", past->not_before_ns}};
+        {"past.deadline_ns", past->deadline_ns},     {"past.submitted_ns", past->submitted_ns},
+        {"past.started_ns", past->started_ns},       {"past.suspended_ns", past->suspended_ns},
+        {"past.restarts", past->restarts},           {"past.preemptions", past->preemptions},
+        {"past.extended_ns", past->extended_ns},     {"past.attempts", past->attempts},
+        {"past.not_before_ns", past->not_before_ns}, {"past.below_min_ns", past->below_min_ns},
+        {"past.refill_ns", past->refill_ns}};
     for (size_t i = 0; i < sizeof(at_least_0) / sizeof(at_least_0[0]); i++)
         if (at_least_0[i].value < 0)
             return gang__submit_error(error, GANG_ERANGE, at_least_0[i].path, "negative");

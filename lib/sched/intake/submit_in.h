@@ -75,6 +75,12 @@ void gang__submit_gang_request(const struct gang_job_spec *j, const uint32_t *ga
 gang_result gang__submit_make_job(struct gang__submit *m, struct gang__job **out,
                                   struct gang_error *error);
 
+/* ---- submit_stops.c -------------------------------------------------------------------------- */
+
+/* The stops of a job whose places are set. */
+gang_result gang__submit_make_stops(struct gang__job *job, const struct gang_job_spec *j,
+                                    struct gang_error *error);
+
 /* ---- submit_request.c ------------------------------------------------------------------------ */
 
 gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job *job,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The record of a job: one block, measured first and then filled. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "sched/intake/submit_in.h"
@@ -42,12 +41,19 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
     job->group_after = copy(b, j->group_after, j->group_after_count * sizeof(*j->group_after));
     job->places = gang__block_alloc(b, j->place_count * sizeof(*job->places));
     job->past = j->past ? copy(b, j->past, sizeof(*job->past)) : NULL;
-    job->stopping = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->stopping));
+    job->stops = gang__block_alloc(b, j->past ? (j->stop_count + 1) * sizeof(*job->stops) : 0);
+    struct gang__found_task *stop_tasks =
+        gang__block_alloc(b, (j->past ? 2 * j->place_count : 0) * sizeof(*stop_tasks));
     job->gone = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->gone));
     job->promised = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->promised));
+    job->resumes = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->resumes));
     job->missing_of = j->announced ? gang__block_alloc(b, groups * sizeof(int64_t)) : NULL;
     if (!b->base)
         return NULL;
+    if (j->past) {
+        memset(job->stops, 0, (j->stop_count + 1) * sizeof(*job->stops));
+        job->stops[0].task.task = stop_tasks;
+    }
     memset(job->gang, 0, m->gang_count * sizeof(*job->gang));
     memset(job->request_text, 0, texts * sizeof(*job->request_text));
     job->later_text = j->prefer_wait_ns > 0 ? job->request_text + m->gang_count : NULL;
@@ -176,14 +182,16 @@ static gang_result set_place(gang_sched *s, struct gang__job *job,
                              struct gang_error *error)
 {
     bool promised = at->what == GANG_PLACE_PROMISED;
-    struct gang_placement *p =
-        promised ? &job->promised[job->promised_count] : &job->places[job->place_count];
+    bool resumes = at->what == GANG_PLACE_RESUMES && job->past->state != GANG_JOB_SUSPENDED;
+    struct gang_placement *p = promised  ? &job->promised[job->promised_count]
+                               : resumes ? &job->resumes[job->resumes_count]
+                                         : &job->places[job->place_count];
     *p = (struct gang_placement)GANG_PLACEMENT_INIT;
     gang_result r = gang_node_find(s->cluster, at->node, &p->node);
     if (r != GANG_OK || group >= job->group_count)
         return bad_place(error, r != GANG_OK ? r : GANG_EINVAL, i, "no such node, or no such task");
     p->group = (int32_t)group;
-    p->task = (int64_t)i;
+    p->task = promised ? -1 : (int64_t)i; /* a promised one gets its number when it starts */
     if (at->numbered) {
         if (at->task < 0 || at->task > INT64_C(1) << 31)
             return bad_place(error, GANG_ERANGE, i,
@@ -195,9 +203,11 @@ static gang_result set_place(gang_sched *s, struct gang__job *job,
         memcpy(p->cores, at->cores, sizeof(p->cores));
     }
     if (at->what == GANG_TASK_STOPPED)
-        job->stopping[job->stopping_count++] = p->task;
-    job->place_count += !promised;
+        job->stops[0].task.task[job->stops[0].task.count++] =
+            (struct gang__found_task){p->task, p->node, (uint32_t)p->group};
+    job->place_count += !promised && !resumes;
     job->promised_count += promised;
+    job->resumes_count += resumes;
     return set_devices(at, i, p, error);
 }
 
@@ -219,12 +229,6 @@ static gang_result set_ended(struct gang__job *job, const struct gang_running_sp
     return GANG_OK;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static gang_result set_places(gang_sched *s, struct gang__job *job, const struct gang_job_spec *j,
                               struct gang_error *error)
 {
@@ -237,17 +241,38 @@ static gang_result set_places(gang_sched *s, struct gang__job *job, const struct
             task -= (size_t)gang__submit_group(&j->request, group)->count;
             group++;
         }
-        bool stops = at.what == GANG_TASK_STOPPED || at.what == GANG_PLACE_PROMISED;
+        size_t own = at.grouped && at.group >= 0 ? (size_t)at.group : at.grouped ? SIZE_MAX : group;
+        bool stops = at.what == GANG_TASK_STOPPED || at.what == GANG_PLACE_PROMISED ||
+                     at.what == GANG_PLACE_RESUMES;
         if (at.what == GANG_TASK_SUCCEEDED || at.what == GANG_TASK_FAILED)
-            r = set_ended(job, &at, i, group, error);
+            r = set_ended(job, &at, i, own, error);
         else if (at.what != GANG_TASK_STARTED && !(stops && job->past))
             r = bad_place(error, GANG_EINVAL, i, "`what` is no such value, or has no past");
         else if (at.node)
-            r = set_place(s, job, &at, i, group, error);
+            r = set_place(s, job, &at, i, own, error);
     }
-    if (job->stopping_count > 1)
-        qsort(job->stopping, job->stopping_count, sizeof(*job->stopping), by_number);
     return r;
+}
+
+/* Nodes where the job failed, as far as they are there. */
+static gang_result set_failed_nodes(gang_sched *s, struct gang__job *job, struct gang_error *error)
+{
+    struct gang_job_past *past = job->past;
+    if (!past || past->failed_node_count == 0)
+        return GANG_OK;
+    if (!past->failed_nodes)
+        return gang__submit_error(error, GANG_EINVAL, "past.failed_nodes", "missing");
+    job->failed_nodes = gang__zalloc(&s->mem, past->failed_node_count, sizeof(*job->failed_nodes));
+    if (!job->failed_nodes)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    for (size_t i = 0; i < past->failed_node_count; i++)
+        job->failed_node_count +=
+            past->failed_nodes[i] &&
+            gang_node_find(s->cluster, past->failed_nodes[i],
+                           &job->failed_nodes[job->failed_node_count]) == GANG_OK;
+    past->failed_nodes = NULL; /* they are the caller's */
+    past->failed_node_count = 0;
+    return GANG_OK;
 }
 
 gang_result gang__submit_make_job(struct gang__submit *m, struct gang__job **out,
@@ -265,6 +290,10 @@ gang_result gang__submit_make_job(struct gang__submit *m, struct gang__job **out
     gang_result r = gang__submit_make_requests(m, job, error);
     if (r == GANG_OK)
         r = gang__submit_is_known(m->spec) ? set_places(s, job, m->spec, error) : GANG_OK;
+    if (r == GANG_OK)
+        r = gang__submit_make_stops(job, m->spec, error);
+    if (r == GANG_OK)
+        r = set_failed_nodes(s, job, error);
     if (job->place_count == 0)
         job->places = NULL;
     if (r != GANG_OK) {

@@ -77,7 +77,7 @@ static bool holds_places(const struct gang__job *job)
 static bool remember_places(gang_sched *s, struct gang__job *job)
 {
     struct gang__gang *g = &job->gang[0];
-    if (job->gone_count > 0 && !gang__ended_tasks_reserve(s, g))
+    if (job->gone_count + job->kept_stop_count > 0 && !gang__ended_tasks_reserve(s, g))
         return false;
     for (size_t i = 0; i < job->gone_count; i++)
         gang__ended_tasks_add(g, job->gone[i]);
@@ -92,20 +92,83 @@ static bool remember_places(gang_sched *s, struct gang__job *job)
     return true;
 }
 
-/* The stop that goes on, with its memory; *stop is NULL: nothing stops. GANG_OK; GANG_ENOMEM. */
-static gang_result make_stop(gang_sched *s, struct gang__job *job, gang_alloc_id alloc,
-                             struct gang__stop **stop)
+static void drop_stops(gang_sched *s, struct gang__stop *stops)
+{
+    for (struct gang__stop *next; stops; stops = next) {
+        next = stops->next;
+        gang__stop_discard(s, stops);
+    }
+}
+
+/* A gang that is being suspended resumes on these places, also tasks that have stopped already.
+ * False: out of memory. */
+static bool set_resumes(gang_sched *s, struct gang__job *job)
 {
     struct gang__gang *g = &job->gang[0];
-    bool whole = state_before(job) == GANG_JOB_STOPPING;
-    *stop = NULL;
-    if (alloc == GANG_ID_NONE || (!whole && job->stopping_count == 0))
-        return GANG_OK;
+    if (job->resumes_count == 0)
+        return true;
+    struct gang_placement *places = gang__zalloc(&s->mem, job->resumes_count, sizeof(*places));
+    if (!places)
+        return false;
+    memcpy(places, job->resumes, job->resumes_count * sizeof(*places));
+    gang__release(&s->mem, g->places);
+    g->places = places;
+    g->place_count = (int64_t)job->resumes_count;
+    return true;
+}
+
+/* The stops and fences that go on, with their memory, the oldest first, by `next`. GANG_OK;
+ * GANG_ENOMEM. */
+static gang_result make_stops(gang_sched *s, struct gang__job *job, gang_alloc_id alloc,
+                              struct gang__stop **stops)
+{
+    struct gang__gang *g = &job->gang[0];
+    struct gang__stop **last = stops;
+    bool ok = true;
+    *stops = NULL;
     g->alloc = alloc;
-    *stop = gang__stop_new(s, g, whole ? NULL : job->stopping, whole ? 0 : job->stopping_count,
-                           job->past->reason);
+    for (size_t i = 0; ok && i < job->kept_stop_count; i++) {
+        *last = gang__stop_new_kept(s, g, &job->stops[i]);
+        ok = *last != NULL;
+        last = ok ? &(*last)->next : last;
+    }
+    ok = ok && set_resumes(s, job);
+    if (!ok)
+        drop_stops(s, *stops);
     g->alloc = GANG_ID_NONE;
-    return *stop ? GANG_OK : GANG_ENOMEM;
+    return ok ? GANG_OK : GANG_ENOMEM;
+}
+
+/* Nothing runs, and no stop is left of what ran: fences alone hold places. */
+static bool is_fenced(const struct gang__job *job)
+{
+    bool fenced = job->past->state == GANG_JOB_STOPPING;
+    for (size_t i = 0; i < job->kept_stop_count; i++)
+        fenced = fenced && job->stops[i].what == GANG_STOP_FENCED;
+    return fenced && job->kept_stop_count > 0;
+}
+
+static void restore_stops(gang_sched *s, struct gang__job *job, struct gang__stop *stops)
+{
+    struct gang__gang *g = &job->gang[0];
+    if (!stops)
+        return;
+    for (size_t i = 0; stops; i++) {
+        struct gang__stop *next = stops->next;
+        if (job->stops[i].what == GANG_STOP_FENCED)
+            gang__fence_restore(s, stops, &job->stops[i]);
+        else
+            gang__stop_restore(s, stops, &job->stops[i]);
+        stops = next;
+    }
+    if (is_fenced(job)) {
+        gang__gang_clear(s, g);
+        if (!g->places)
+            gang__job_ends_after(job, job->past->reason);
+        gang__job_state(s, job, job->past->reason, "stopping");
+    }
+    g->begun = true;
+    gang__job_count(s, job);
 }
 
 /* Times of the host's clock do not lie in the future: a host may have lost some of it. */
@@ -225,8 +288,8 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     if (adopted == GANG_ENOMEM)
         return false;
     job->leaf = leaf;
-    struct gang__stop *stop;
-    if (make_stop(s, job, alloc, &stop) != GANG_OK) {
+    struct gang__stop *stops = NULL;
+    if (adopted == GANG_OK && make_stops(s, job, alloc, &stops) != GANG_OK) {
         gang__give_back_or_defer(s, NULL, alloc, NULL, 0);
         job->leaf = NULL;
         return false;
@@ -262,8 +325,9 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
         gang__job_state(s, job, GANG_REASON_NONE, "runs already");
     else if (job->gang[0].places)
         gang__job_state(s, job, GANG_REASON_NONE, "suspended");
-    if (stop)
-        gang__stop_restore(s, stop, job->past);
+    restore_stops(s, job, stops);
+    if (job->past && alloc != GANG_ID_NONE)
+        gang__reports_restored(s, &job->gang[0]);
     gang__job_settle(s, job);
     return true;
 }

@@ -73,6 +73,15 @@ static const struct gang__stop *first_stop(const struct gang__job *job)
     return first;
 }
 
+/* The gang has stopped, and is to start elsewhere; or lost tasks of it may still run. */
+static const struct gang__stop *last_stop(const struct gang__job *job)
+{
+    const struct gang__stop *stop = NULL;
+    for (uint32_t i = 0; i < job->gang_count && !stop; i++)
+        stop = job->gang[i].stop.moving ? job->gang[i].stop.moving : job->gang[i].stop.first;
+    return stop;
+}
+
 /* How often back_off_ns was doubled. */
 static int64_t attempts_of(const struct gang__job *job)
 {
@@ -92,8 +101,8 @@ gang_result gang_job_get_past(gang_sched *sched, gang_job_id id, struct gang_job
         return GANG_ESTALE;
     const struct gang__stop *stop = first_stop(job);
     out.state = job->state;
-    if (out.state == GANG_JOB_STOPPING && !stop)
-        out.state = GANG_JOB_PENDING; /* it has stopped, and starts elsewhere */
+    if (!stop && job->state == GANG_JOB_STOPPING) /* only a move, or fences, are left */
+        stop = last_stop(job);
     if (stop) {
         out.reason = stop->reason;
         out.end = job->ending ? job->end_wanted : GANG_END_NONE;
@@ -115,25 +124,13 @@ gang_result gang_job_get_past(gang_sched *sched, gang_job_id id, struct gang_job
         count += gang__gang_request(&job->gang[i])->count;
     }
     out.target = target < count ? target : -1;
+    const struct gang__gang_reports *reports =
+        &job->gang[0].reports; /* only one gang is restored */
+    out.below_min_ns = reports->below_min ? gang__max(reports->below_min_ns, 1) : 0;
+    out.refill_ns = reports->refill ? reports->refill_ns : 0;
     out.size = past->size;
-    return gang__struct_out(past, past->size, sizeof(out), &out, sizeof(out));
-}
-
-gang_result gang_job_promised_each(gang_sched *sched, gang_job_id id, gang_place_fn visit,
-                                   void *user)
-{
-    int32_t r = 0;
-    if (!sched || !visit)
-        return GANG_EINVAL;
-    const struct gang__job *job = gang__job_of(sched, id);
-    if (!job)
-        return GANG_ESTALE;
-    for (uint32_t i = 0; i < job->gang_count && r == 0; i++) {
-        const struct gang__handover *handover = job->gang[i].stop.handover;
-        for (int64_t k = 0; handover && k < handover->place_count && r == 0; k++)
-            r = visit(&handover->places[k], user);
-    }
-    return r;
+    return gang__struct_out(past, past->size, offsetof(struct gang_job_past, below_min_ns), &out,
+                            sizeof(out));
 }
 
 gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t gang)

@@ -36,6 +36,13 @@ void gang__job_free(gang_sched *s, struct gang__job *job);
 /* The first job that this one waits for, if any; for explanations. */
 gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job);
 
+/* Of a job that a host restores: begin a fence again (gang__stop_new_kept()); its tasks, which run
+ * otherwise, are lost. restored: the gang has all that it had; what it lost is placed again, and it
+ * is below its minimum as long as it was. */
+void gang__fence_restore(gang_sched *s, struct gang__stop *fence,
+                         const struct gang__kept_stop *kept);
+void gang__reports_restored(gang_sched *s, struct gang__gang *g);
+
 /* A gang that holds its places but does not run releases them. It waits again, and does not start
  * before `not_before_ns`. */
 void gang__start_undo(gang_sched *s, struct gang__gang *g, int64_t not_before_ns);

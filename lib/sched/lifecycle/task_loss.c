@@ -87,6 +87,23 @@ void gang__reports_refill(gang_sched *s, struct gang__gang *g)
     g->reports.refill = true; /* cleared by gang__reports_note_minimum() if the minimum runs */
 }
 
+void gang__fence_restore(gang_sched *s, struct gang__stop *fence,
+                         const struct gang__kept_stop *kept)
+{
+    gang__fence_begin(s, fence, kept->next_ns);
+    (void)count_lost(s, fence->gang, &kept->task, true);
+}
+
+void gang__reports_restored(gang_sched *s, struct gang__gang *g)
+{
+    const struct gang_job_past *past = g->job->past;
+    gang__reports_note_minimum(s, g);
+    if (g->reports.below_min && past->below_min_ns > 0)
+        g->reports.below_min_ns = gang__min(past->below_min_ns, s->now_ns);
+    g->reports.refill = past->refill_ns > 0;
+    g->reports.refill_ns = past->refill_ns;
+}
+
 /* Members were lost: apply the loss policy of the job. */
 static void lose_members(gang_sched *s, struct gang__gang *g, const struct gang__found *f)
 {

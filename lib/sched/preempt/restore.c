@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handovers of a scheduler that a host restores. The host kept which gangs stop, and for which job;
- * it does not know where that job is to go. Once the jobs are there, the taker is placed where it
- * fits without them, as in the dry run of an attempt, and the handover goes on. */
+/* Handovers of a scheduler that a host restores. The host kept which gangs stop, for which job, and
+ * where that job, and gangs that move, are to go. Once the jobs are there, the handovers go on. If
+ * the host did not keep the places of the taker, it is placed where it fits without what stops, as
+ * in the dry run of an attempt. */
 #include "place/alloc/alloc.h"
 #include "place/record/record.h"
 #include "sched/grant/grant.h"
 #include "sched/lifecycle/lifecycle.h"
+#include "sched/order/order.h"
 #include "sched/preempt/preempt_in.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
@@ -25,13 +27,21 @@ static bool each_restored(gang_sched *s, each_fn *each, void *with)
     return true;
 }
 
-/* Handovers are made in the order in which they were: by the end of the grace, then by job. */
+/* Handovers are made in the order in which they were; if the host does not say it, by the end of
+ * the grace, then by job. */
+static bool is_before(const struct gang__stop *a, const struct gang__stop *b)
+{
+    if (a->restored != b->restored)
+        return a->restored < b->restored;
+    return a->deadline_ns != b->deadline_ns ? a->deadline_ns < b->deadline_ns
+                                            : a->because < b->because;
+}
+
 static bool find_first(gang_sched *s, struct gang__stop *stop, void *with)
 {
     struct gang__stop **first = with;
     (void)s;
-    if (!*first || stop->deadline_ns < (*first)->deadline_ns ||
-        (stop->deadline_ns == (*first)->deadline_ns && stop->because < (*first)->because))
+    if (!*first || is_before(stop, *first))
         *first = stop;
     return true;
 }
@@ -41,7 +51,7 @@ static bool release_in_snapshot(gang_sched *s, struct gang__stop *stop, void *wi
 {
     const struct gang__gang *taker = with;
     gang_node_id node;
-    return stop->because != taker->job->id ||
+    return stop->because != taker->job->id || stop->own_count == 0 ||
            gang__snapshot_release_where(s->scratch, stop->alloc, stop->own, stop->own_count,
                                         &node) == GANG_OK;
 }
@@ -53,7 +63,7 @@ static bool hand_over(gang_sched *s, struct gang__stop *stop, void *with)
     (void)s;
     if (stop->because != handover->taker->job->id)
         return true;
-    stop->restored = false;
+    stop->restored = 0;
     gang__stopping_out(stop);
     stop->handover = handover;
     stop->next_of_handover = handover->stops;
@@ -65,7 +75,8 @@ static bool hand_over(gang_sched *s, struct gang__stop *stop, void *with)
 static bool forget(gang_sched *s, struct gang__stop *stop, void *with)
 {
     (void)s;
-    stop->restored = stop->restored && stop->because != *(const gang_job_id *)with;
+    if (stop->because == *(const gang_job_id *)with)
+        stop->restored = 0;
     return true;
 }
 
@@ -114,6 +125,43 @@ static gang_result place(const struct gang__preemption *p)
     return r;
 }
 
+/* What has stopped already is over now: it is released, or waits for the others of its handover. */
+static void end_stopped(gang_sched *s, struct gang__gang *g)
+{
+    const int64_t none = 0;
+    gang__stop_tasks_gone(s, g, &none, 0);
+}
+
+/* Gangs that stop for the handover and move: their new places are kept, too. */
+static void begin_moves(gang_sched *s, struct gang__handover *handover)
+{
+    for (struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover) {
+        struct gang__job *job = stop->gang->job;
+        if (stop->to && !stop->gang->stop.moving) {
+            gang__move_begin(s, stop);
+            gang__job_count(s, job);
+            gang__job_settle(s, job);
+        }
+        gang__stopping_in(stop);
+    }
+    for (struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
+        if (stop->left == 0 && !stop->stopped)
+            end_stopped(s, stop->gang);
+}
+
+/* In the snapshot, what moves for the taker is on its new places. False: out of memory. */
+static bool move_in_snapshot(gang_sched *s, struct gang__stop *stop, void *with)
+{
+    const struct gang__gang *taker = with;
+    gang_result r = GANG_OK;
+    if (stop->because != taker->job->id)
+        return true;
+    for (int64_t i = 0; i < stop->to_count && r != GANG_ENOMEM; i++)
+        r = gang__snapshot_adopt(s->worker, s->scratch, gang__gang_request(stop->gang),
+                                 &stop->to[i]);
+    return r != GANG_ENOMEM;
+}
+
 /* GANG_ENOMEM: nothing changed. */
 static gang_result restore(gang_sched *s, struct gang__gang *taker, int32_t reason)
 {
@@ -125,6 +173,8 @@ static gang_result restore(gang_sched *s, struct gang__gang *taker, int32_t reas
     struct gang__preemption p;
     gang__preempt_set_up(&p, s, taker);
     gang_result r = place(&p);
+    if (r == GANG_OK && !each_restored(s, move_in_snapshot, taker))
+        r = GANG_ENOMEM;
     if (r != GANG_OK)
         return r;
     struct gang__handover *handover =
@@ -134,10 +184,20 @@ static gang_result restore(gang_sched *s, struct gang__gang *taker, int32_t reas
     (void)each_restored(s, hand_over, handover);
     gang__partition_keep(s, taker);
     gang__handover_begin(s, handover);
-    for (struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
-        gang__stopping_in(stop);
+    begin_moves(s, handover);
     gang__job_settle(s, taker->job);
     return GANG_OK;
+}
+
+/* Gangs that have stopped and cannot move any more wait again. */
+static void end_all_stopped(gang_sched *s)
+{
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++)
+            if (job->gang[i].stop.first)
+                end_stopped(s, &job->gang[i]);
+    }
 }
 
 void gang__handovers_restore(gang_sched *s)
@@ -150,11 +210,13 @@ void gang__handovers_restore(gang_sched *s)
             break;
         gang_job_id because = stop->because;
         struct gang__gang *taker = taker_of(s, because);
-        gang_result r = taker ? restore(s, taker, stop->reason) : GANG_ENOFIT;
+        gang_result r = taker ? restore(s, taker, stop->starts_as) : GANG_ENOFIT;
         if (r == GANG_ENOMEM) {
             s->no_memory = true;
             break;
         }
         (void)each_restored(s, forget, &because);
     }
+    if (!s->stop.restored)
+        end_all_stopped(s);
 }

@@ -4,6 +4,7 @@
 #ifndef GANG__SCHED_JOB_H
 #define GANG__SCHED_JOB_H
 
+#include "place/alloc/alloc.h"
 #include "sched/record/message.h"
 
 /* A job that waits for this one to start or to end. */
@@ -25,6 +26,16 @@ struct gang__array {
     int64_t running;
     int64_t promised; /* jobs about to start: gangs are stopping for them */
     char name[];
+};
+
+/* Tasks of a restored job that stop in one step, or are fenced (gang_job_stop). */
+struct gang__kept_stop {
+    int32_t what, reason, end; /* GANG_STOP_* */
+    bool whole;
+    int32_t handover, starts_as;
+    int64_t deadline_ns, next_ns;
+    gang_job_id preemptor;
+    struct gang__found task; /* those that have not stopped, ascending; in the block of the job */
 };
 
 /* A job and reservations. */
@@ -88,12 +99,14 @@ struct gang__job {
                                     * exists */
     struct gang_placement *places; /* of a job that runs already, by gang */
     struct gang_job_past *past;    /* of a job that the host restores; NULL: none */
-    int64_t *stopping; /* of that: numbers of tasks that were asked to stop, ascending */
-    size_t stopping_count;
+    struct gang__kept_stop *stops; /* of that: the tasks that stop, or are fenced */
+    size_t kept_stop_count;
     int64_t *gone; /* of that: numbers of tasks that have ended */
     size_t gone_count;
     struct gang_placement *promised; /* of that: places that are kept for it */
     size_t promised_count;
+    struct gang_placement *resumes; /* of that: places on which it resumes, if it stops as yet */
+    size_t resumes_count;
 
     struct gang__set_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
     struct gang__job_wake_waiters {

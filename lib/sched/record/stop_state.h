@@ -39,7 +39,10 @@ struct gang__stop {
     bool fenced;   /* no op asks for it: the tasks are lost, and may still run; until next_ns */
     int64_t *held; /* fenced: how many of them each group of the gang has; else NULL */
     bool holds;    /* in `stopping` of its queues (usage/held.c) */
-    bool restored; /* a host restored it, and `because` may have to get a handover of it */
+    /* > 0: a host restored it, and `because` may have to get a handover of it; handovers begin in
+     * the order of these numbers */
+    int32_t restored;
+    int32_t starts_as; /* restored: why `because` starts then */
 };
 
 /* A handover: capacity on its way to a gang (the taker). Victims stop for it, and free capacity at

@@ -293,29 +293,36 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
     return 1;
 }
 
-void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gang_job_past *past)
+void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gang__kept_stop *kept)
 {
     struct gang__gang *g = stop->gang;
     struct gang__job *job = g->job;
     bool others = gang__stop_is_for_others(stop->reason) || stop->reason == GANG_REASON_MOVE;
-    stop->because = past->preemptor;
-    stop->end = past->end;
-    stop->deadline_ns = stop->next_ns = past->deadline_ns;
-    stop->restored = past->preemptor != GANG_ID_NONE;
+    stop->because = kept->preemptor;
+    stop->end = kept->end;
+    stop->deadline_ns = kept->deadline_ns;
+    stop->next_ns = kept->next_ns;
+    stop->killed = kept->what == GANG_STOP_KILLED;
+    stop->restored = kept->handover > 0 || kept->what != GANG_STOP_MOVED ? kept->handover : 1;
+    stop->starts_as = kept->starts_as;
     s->stop.restored = s->stop.restored || stop->restored;
     stop->next = g->stop.first;
     g->stop.first = stop;
     gang__order_leave(s, g);
     leave_usage(s, g, stop);
     gang__stopping_in(stop);
-    if (!stop->tasks && others && past->end == GANG_END_NONE)
+    if (!stop->tasks && others && job->past->end == GANG_END_NONE)
         g->preempt.stopped = true;
-    else if (!stop->tasks) {
-        job->ending = true;
-        job->end_wanted = past->end;
-        job->stop_reason = stop->reason;
-    }
+    else if (!stop->tasks)
+        gang__job_ends_after(job, stop->reason);
     gang__job_state(s, job, stop->reason, "stopping");
+}
+
+void gang__job_ends_after(struct gang__job *job, int32_t reason)
+{
+    job->ending = true;
+    job->end_wanted = job->past->end;
+    job->stop_reason = reason;
 }
 
 int32_t gang__stop_tasks(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,

@@ -22,8 +22,13 @@ void gang__stop_discard(gang_sched *s, struct gang__stop *stop);
 int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id because,
                          struct gang__handover *handover, int32_t end);
 
-/* The second step for a stop that a host restores: the host was asked before. */
-void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gang_job_past *past);
+/* The same for what stops of a job that a host restores, which was asked before. A fence has
+ * gang__fence_restore() (lifecycle). ends_after: the job, which a host restores, ends, or waits
+ * again, when its last task has stopped. */
+struct gang__stop *gang__stop_new_kept(gang_sched *s, struct gang__gang *g,
+                                       const struct gang__kept_stop *kept);
+void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gang__kept_stop *kept);
+void gang__job_ends_after(struct gang__job *job, int32_t reason);
 
 /* Both steps without a handover: ask tasks (NULL: all) of a gang to stop. What the tasks hold
  * leaves usage now. end: how the job ends when all its tasks have stopped (GANG_END_NONE: the job
@@ -80,6 +85,9 @@ bool gang__fence_has(const struct gang__gang *g, int64_t task);
 
 /* The task shows that it still runs: its fence begins again. */
 void gang__fence_renew(gang_sched *s, struct gang__gang *g, int64_t task);
+
+/* The gang of the stop moves: its new places are kept, and its queues count it as about to run. */
+void gang__move_begin(gang_sched *s, struct gang__stop *stop);
 
 /* End the move of the gang to other places, if it has one. */
 void gang__move_end(gang_sched *s, struct gang__gang *g);

@@ -16,9 +16,6 @@ static inline bool gang__stop_is_for_others(int32_t reason)
 bool gang__stop_ask(gang_sched *s, struct gang__stop *stop);
 bool gang__stop_ask_again(gang_sched *s, struct gang__stop *stop);
 
-/* The gang of the stop moves: its new places are kept, and its queues count it as about to run. */
-void gang__move_begin(gang_sched *s, struct gang__stop *stop);
-
 /* Keeps what is free of these places. Both snapshots are those of the attempt. */
 void gang__handover_hold(gang_sched *s, struct gang__handover *handover,
                          const struct gang_placement *places, int64_t place_count);

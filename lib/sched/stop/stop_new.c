@@ -102,18 +102,66 @@ static struct gang__stop *new_stop(gang_sched *s, struct gang__gang *g, const in
     return stop;
 }
 
+/* What follows from the reason. NULL: out of memory; the stop is freed. */
+static struct gang__stop *with_reason(gang_sched *s, struct gang__stop *stop, int32_t reason)
+{
+    struct gang__gang *g = stop->gang;
+    stop->reason = reason;
+    /* What the host has not started waits as before: there is nothing to resume. */
+    stop->suspends = !stop->tasks && gang__slice_has_run(g) && gang__stop_is_for_others(reason) &&
+                     g->job->leaf->q->preempt == GANG_PREEMPT_MODE_SUSPEND;
+    if (stop->suspends && s->ops.suspend && !note_places(s, g, stop)) {
+        gang__stop_free(s, stop);
+        return NULL;
+    }
+    return stop;
+}
+
 struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *g, const int64_t *tasks,
                                   size_t count, int32_t reason)
 {
     struct gang__stop *stop = new_stop(s, g, tasks, count);
+    return stop ? with_reason(s, stop, reason) : NULL;
+}
+
+/* Where a gang that moves is to start again. False: out of memory. */
+static bool note_target(gang_sched *s, struct gang__stop *stop, const struct gang__job *job)
+{
+    if (stop->reason != GANG_REASON_MOVE || job->promised_count == 0)
+        return true;
+    stop->to = gang__zalloc(&s->mem, job->promised_count, sizeof(*stop->to));
+    if (!stop->to)
+        return false;
+    memcpy(stop->to, job->promised, job->promised_count * sizeof(*stop->to));
+    stop->to_count = (int64_t)job->promised_count;
+    return true;
+}
+
+struct gang__stop *gang__stop_new_kept(gang_sched *s, struct gang__gang *g,
+                                       const struct gang__kept_stop *kept)
+{
+    const struct gang__found *f = &kept->task;
+    if (kept->what == GANG_STOP_FENCED)
+        return gang__fence_new(s, g, f);
+    struct gang__stop *stop = gang__zalloc(&s->mem, 1, sizeof(*stop));
     if (!stop)
         return NULL;
-    stop->reason = reason;
-    /* What the host has not started waits as before: there is nothing to resume. */
-    stop->suspends = !tasks && gang__slice_has_run(g) && gang__stop_is_for_others(reason) &&
-                     g->job->leaf->q->preempt == GANG_PREEMPT_MODE_SUSPEND;
-    if (stop->suspends && s->ops.suspend && !note_places(s, g, stop)) {
+    stop->gang = g;
+    stop->alloc = g->alloc;
+    if (!gang__stop_alloc_tasks(s, stop, f->count)) {
         gang__stop_free(s, stop);
+        return NULL;
+    }
+    for (size_t i = 0; i < f->count; i++)
+        stop->own[i] = stop->still[i] = f->task[i].task;
+    stop->own_count = stop->left = f->count;
+    stop->tasks = kept->whole ? NULL : stop->own;
+    stop->task_count = kept->whole ? 0 : f->count;
+    stop->counted = true;
+    g->stop.unreleased++;
+    stop = with_reason(s, stop, kept->reason);
+    if (stop && !note_target(s, stop, g->job)) {
+        gang__stop_discard(s, stop);
         return NULL;
     }
     return stop;

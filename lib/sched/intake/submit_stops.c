@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which tasks of a job that a host restores stop, in which steps, and which are fenced? */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/intake/submit_in.h"
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = ((const struct gang__found_task *)a)->task,
+            y = ((const struct gang__found_task *)b)->task;
+    return (x > y) - (x < y);
+}
+
+static gang_result bad_stop(struct gang_error *error, gang_result r, size_t i, const char *path,
+                            const char *text)
+{
+    gang__error(error, r, path, "%s", text);
+    return gang__error_at(error, r, "stops[%zu]", i);
+}
+
+/* Without stops of its own: the whole gang, or the tasks whose places say so, stop in one step. */
+static void stop_as_past_says(struct gang__job *job)
+{
+    const struct gang_job_past *past = job->past;
+    struct gang__kept_stop *stop = &job->stops[0];
+    bool whole = past->state == GANG_JOB_STOPPING;
+    for (size_t i = 0; whole && i < job->place_count; i++)
+        stop->task.task[i] = (struct gang__found_task){job->places[i].task, job->places[i].node,
+                                                       (uint32_t)job->places[i].group};
+    stop->task.count = whole ? job->place_count : stop->task.count;
+    qsort(stop->task.task, stop->task.count, sizeof(*stop->task.task), by_number);
+    stop->what = GANG_STOP_ASKED;
+    stop->reason = past->reason;
+    stop->end = past->end;
+    stop->whole = whole;
+    stop->handover = past->preemptor != GANG_ID_NONE;
+    stop->starts_as = past->reason;
+    stop->preemptor = past->preemptor;
+    stop->deadline_ns = stop->next_ns = past->deadline_ns;
+    job->kept_stop_count = stop->task.count > 0;
+}
+
+static gang_result check_stop(const struct gang_job_stop *stop, size_t i, struct gang_error *error)
+{
+    if (stop->what < GANG_STOP_ASKED || stop->what > GANG_STOP_MOVED)
+        return bad_stop(error, GANG_EINVAL, i, "what", "no such value");
+    if (stop->reason <= GANG_REASON_NONE || stop->reason > GANG_REASON_DRAIN)
+        return bad_stop(error, GANG_EINVAL, i, "reason", "no such value");
+    if (stop->end < 0 || stop->end > GANG_END_DEADLINE)
+        return bad_stop(error, GANG_EINVAL, i, "end", "no such value");
+    if (stop->whole < 0 || stop->whole > 1)
+        return bad_stop(error, GANG_EINVAL, i, "whole", "not 0 or 1");
+    if (stop->handover < 0)
+        return bad_stop(error, GANG_ERANGE, i, "handover", "negative");
+    if (stop->starts_as < GANG_REASON_NONE || stop->starts_as > GANG_REASON_DRAIN)
+        return bad_stop(error, GANG_EINVAL, i, "starts_as", "no such value");
+    if (stop->deadline_ns < 0 || stop->next_ns < 0)
+        return bad_stop(error, GANG_ERANGE, i, stop->deadline_ns < 0 ? "deadline_ns" : "next_ns",
+                        "negative");
+    if ((stop->task_count == 0) != (stop->what == GANG_STOP_MOVED) ||
+        (stop->task_count && !stop->tasks))
+        return bad_stop(error, GANG_EINVAL, i, "tasks", "missing, or of tasks that have stopped");
+    return GANG_OK;
+}
+
+/* Tasks that have a place, ascending, and those of them that stops name. */
+struct placed {
+    struct gang__found_task *task;
+    size_t count;
+    struct gang__found_task *named; /* room for as many */
+    size_t named_count;
+};
+
+/* The tasks of one stop, behind those of the stops before. */
+static gang_result name_tasks(struct placed *all, const struct gang_job_stop *from, size_t i,
+                              struct gang__found *to, struct gang_error *error)
+{
+    to->task = all->named + all->named_count;
+    for (size_t k = 0; k < from->task_count; k++) {
+        struct gang__found_task key = {.task = from->tasks[k]}, *at;
+        if (k > 0 && from->tasks[k] <= from->tasks[k - 1])
+            return bad_stop(error, GANG_EINVAL, i, "tasks", "not ascending");
+        at = bsearch(&key, all->task, all->count, sizeof(key), by_number);
+        bool again = all->named_count == all->count;
+        for (size_t n = 0; at && !again && n < all->named_count; n++)
+            again = all->named[n].task == key.task;
+        if (!at || again)
+            return bad_stop(error, GANG_EINVAL, i, "tasks",
+                            at ? "a task stops twice" : "a task has no place");
+        all->named[all->named_count++] = *at;
+        to->count++;
+    }
+    return GANG_OK;
+}
+
+static void keep(struct gang__kept_stop *to, const struct gang_job_stop *from)
+{
+    to->what = from->what;
+    to->reason = from->reason;
+    to->end = from->end;
+    to->whole = from->whole != 0;
+    to->handover = from->preemptor != GANG_ID_NONE ? from->handover : 0;
+    to->starts_as = from->starts_as;
+    to->preemptor = from->preemptor;
+    to->deadline_ns = from->deadline_ns;
+    to->next_ns = from->next_ns;
+}
+
+static gang_result read_stop(const struct gang_job_spec *j, size_t i, struct gang_job_stop *stop,
+                             struct gang_error *error)
+{
+    const char *at = (const char *)j->stops + i * j->stop_size;
+    size_t stated;
+    memcpy(&stated, at, sizeof(stated));
+    if (stated != j->stop_size ||
+        gang__struct_in(stop, sizeof(*stop), sizeof(*stop), at, stated) != GANG_OK)
+        return bad_stop(error, GANG_EINVAL, i, "size", "struct gang_job_stop is not set up");
+    return check_stop(stop, i, error);
+}
+
+/* If the whole gang stops, or nothing of it runs, each task is in some stop. */
+static gang_result check_all(const struct gang__job *job, const struct placed *all,
+                             struct gang_error *error)
+{
+    bool whole = job->past->state == GANG_JOB_STOPPING;
+    for (size_t i = 0; i < job->kept_stop_count; i++)
+        whole = whole || (job->stops[i].whole && job->stops[i].what != GANG_STOP_FENCED);
+    if (whole && all->named_count != all->count)
+        return gang__submit_error(error, GANG_EINVAL, "stops",
+                                  "the whole gang stops, and a task with a place does not");
+    return GANG_OK;
+}
+
+gang_result gang__submit_make_stops(struct gang__job *job, const struct gang_job_spec *j,
+                                    struct gang_error *error)
+{
+    gang_result r = GANG_OK;
+    if (j->stop_count > 0 && (!job->past || !j->running || !j->stops))
+        return gang__submit_error(error, GANG_EINVAL, "stops",
+                                  "missing, or of a job that holds nothing");
+    if (!job->past)
+        return GANG_OK;
+    if (j->stop_count == 0) {
+        stop_as_past_says(job);
+        return GANG_OK;
+    }
+    if (job->stops[0].task.count > 0)
+        return gang__submit_error(error, GANG_EINVAL, "stops", "places say what stops, too");
+    struct placed all = {job->stops[0].task.task, job->place_count,
+                         job->stops[0].task.task + job->place_count, 0};
+    for (size_t i = 0; i < all.count; i++)
+        all.task[i] = (struct gang__found_task){job->places[i].task, job->places[i].node,
+                                                (uint32_t)job->places[i].group};
+    if (all.count > 1)
+        qsort(all.task, all.count, sizeof(*all.task), by_number);
+    for (size_t i = 0; i < j->stop_count && r == GANG_OK; i++) {
+        struct gang_job_stop stop;
+        r = read_stop(j, i, &stop, error);
+        if (r == GANG_OK)
+            r = name_tasks(&all, &stop, i, &job->stops[i].task, error);
+        if (r == GANG_OK)
+            keep(&job->stops[i], &stop);
+        job->kept_stop_count += r == GANG_OK;
+    }
+    return r == GANG_OK ? check_all(job, &all, error) : r;
+}

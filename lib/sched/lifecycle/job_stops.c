@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a host keeps of stops, moves, places that are promised, and nodes that are avoided, to
+ * restore a job later. */
+#include "place/request/request.h"
+#include "sched/lifecycle/lifecycle_in.h"
+#include "sched/record/state.h"
+
+/* The number of a handover, from 1, in the order in which they began: the last one is the first of
+ * the list. NULL: 0. */
+static int32_t number_of(const gang_sched *s, const struct gang__handover *handover)
+{
+    int32_t number = 0;
+    const struct gang__handover *at = s->stop.handovers;
+    while (at && at != handover)
+        at = at->next;
+    for (; at; at = at->next)
+        number++;
+    return number;
+}
+
+static struct gang_job_stop shown(const gang_sched *s, const struct gang__stop *stop)
+{
+    struct gang_job_stop out = GANG_JOB_STOP_INIT;
+    out.what = stop->fenced    ? GANG_STOP_FENCED
+               : stop->stopped ? GANG_STOP_MOVED
+               : stop->killed  ? GANG_STOP_KILLED
+                               : GANG_STOP_ASKED;
+    out.reason = stop->reason;
+    out.end = stop->end;
+    out.whole = !stop->tasks;
+    out.handover = number_of(s, stop->handover);
+    out.starts_as = stop->handover ? stop->handover->reason : GANG_REASON_NONE;
+    out.preemptor = stop->because;
+    out.deadline_ns = stop->deadline_ns;
+    out.next_ns = stop->next_ns;
+    out.tasks = stop->still;
+    out.task_count = stop->stopped ? 0 : stop->left;
+    return out;
+}
+
+/* The stop that began `back` stops before the last one; NULL: there are not so many. */
+static const struct gang__stop *stop_before(const struct gang__gang *g, size_t back)
+{
+    const struct gang__stop *stop = g->stop.first;
+    while (stop && back-- > 0)
+        stop = stop->next;
+    return stop;
+}
+
+static int32_t visit_gang(const gang_sched *s, const struct gang__gang *g, gang_job_stop_fn visit,
+                          void *user)
+{
+    int32_t r = 0;
+    size_t count = 0;
+    while (stop_before(g, count))
+        count++;
+    if (g->stop.moving && g->stop.moving->stopped) {
+        struct gang_job_stop stop = shown(s, g->stop.moving);
+        r = visit(&stop, user);
+    }
+    for (; count > 0 && r == 0; count--) {
+        struct gang_job_stop stop = shown(s, stop_before(g, count - 1));
+        r = visit(&stop, user);
+    }
+    return r;
+}
+
+gang_result gang_job_stop_each(gang_sched *sched, gang_job_id id, gang_job_stop_fn visit,
+                               void *user)
+{
+    int32_t r = 0;
+    if (!sched || !visit)
+        return GANG_EINVAL;
+    const struct gang__job *job = gang__job_of(sched, id);
+    if (!job)
+        return GANG_ESTALE;
+    for (uint32_t i = 0; i < job->gang_count && r == 0; i++)
+        r = visit_gang(sched, &job->gang[i], visit, user);
+    return r;
+}
+
+gang_result gang_job_failed_node_each(gang_sched *sched, gang_job_id id, gang_failed_node_fn visit,
+                                      void *user)
+{
+    int32_t r = 0;
+    if (!sched || !visit)
+        return GANG_EINVAL;
+    const struct gang__job *job = gang__job_of(sched, id);
+    if (!job)
+        return GANG_ESTALE;
+    for (size_t i = 0; i < job->failed_node_count && r == 0; i++)
+        r = visit(job->failed_nodes[i], user);
+    return r;
+}
+
+static int32_t visit_places(const struct gang_placement *place, int64_t count, gang_place_fn visit,
+                            void *user)
+{
+    int32_t r = 0;
+    for (int64_t i = 0; i < count && r == 0; i++)
+        r = visit(&place[i], user);
+    return r;
+}
+
+gang_result gang_job_suspended_each(gang_sched *sched, gang_job_id id, gang_place_fn visit,
+                                    void *user)
+{
+    int32_t r = 0;
+    if (!sched || !visit)
+        return GANG_EINVAL;
+    const struct gang__job *job = gang__job_of(sched, id);
+    if (!job)
+        return GANG_ESTALE;
+    for (uint32_t i = 0; i < job->gang_count && r == 0; i++)
+        if (job->gang[i].places)
+            r = visit_places(job->gang[i].places, job->gang[i].place_count, visit, user);
+    return r;
+}
+
+gang_result gang_job_promised_each(gang_sched *sched, gang_job_id id, gang_place_fn visit,
+                                   void *user)
+{
+    int32_t r = 0;
+    if (!sched || !visit)
+        return GANG_EINVAL;
+    const struct gang__job *job = gang__job_of(sched, id);
+    if (!job)
+        return GANG_ESTALE;
+    for (uint32_t i = 0; i < job->gang_count && r == 0; i++) {
+        const struct gang__handover *handover = job->gang[i].stop.handover;
+        const struct gang__stop *moving = job->gang[i].stop.moving;
+        if (handover)
+            r = visit_places(handover->places, handover->place_count, visit, user);
+        else if (moving)
+            r = visit_places(moving->to, moving->to_count, visit, user);
+    }
+    return r;
+}

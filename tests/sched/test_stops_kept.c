@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stops, fences and moves of a job go on in a scheduler that is made anew (gang_job_spec.stops). */
+#include "sched/restored_host.h"
+
+#define SECOND ((int64_t)HOST_SECOND)
+
+static struct host h, anew;
+
+/* A job, which the host keeps, too. */
+struct one {
+    struct gang_group_spec group;
+    struct gang_job_spec spec;
+    gang_job_id id;
+    struct restored kept;
+};
+
+static void open_both(size_t nodes)
+{
+    host_open_slow(&h, nodes, 4, 60 * SECOND);
+    h.refuse = "lost"; /* lost tasks may still run */
+    h.answer = GANG_EBUSY;
+    h.now_ns = 1000 * SECOND;
+}
+
+static void submit(struct one *job, int64_t count, int64_t min, int64_t gpus)
+{
+    job->group = group_of(count, 100, gpus * 1000);
+    job->group.min = min;
+    job->spec = host_job(&job->group, 1);
+    job->spec.queue = "default";
+    job->id = host_submit(&h, &job->spec);
+    host_run(&h, 0);
+}
+
+/* The manager is killed, and made anew from what its host kept. */
+static void make_anew(size_t nodes, struct one *const *jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        restored_keep(&jobs[i]->kept, &h, jobs[i]->id);
+    host_open_slow(&anew, nodes, 4, 60 * SECOND);
+    anew.refuse = "lost";
+    anew.answer = GANG_EBUSY;
+    anew.now_ns = h.now_ns;
+    for (size_t i = 0; i < count; i++)
+        restored_submit(&jobs[i]->kept, &anew, jobs[i]->id, &jobs[i]->spec);
+    host_run(&anew, 0);
+    for (size_t i = 0; i < count; i++) {
+        struct restored now;
+        restored_keep(&now, &anew, jobs[i]->id);
+        ck_assert_mem_eq(&now.past, &jobs[i]->kept.past, sizeof(now.past));
+        ck_assert_uint_eq(now.stop_count, jobs[i]->kept.stop_count);
+        for (size_t k = 0; k < now.stop_count; k++) {
+            struct gang_job_stop a = now.stop[k], b = jobs[i]->kept.stop[k];
+            ck_assert_uint_eq(a.task_count, b.task_count);
+            ck_assert_mem_eq(a.tasks, b.tasks, a.task_count * sizeof(*a.tasks));
+            a.tasks = b.tasks = NULL;
+            ck_assert_mem_eq(&a, &b, sizeof(a));
+        }
+        ck_assert_int_eq(host_tasks(&anew, jobs[i]->id), host_tasks(&h, jobs[i]->id));
+        ck_assert_int_eq(host_job_state(&anew, jobs[i]->id), host_job_state(&h, jobs[i]->id));
+    }
+    ck_assert_int_eq(host_gpus_free(&anew), host_gpus_free(&h));
+    ck_assert_int_ge(gang_sched_next(anew.s), gang_sched_next(h.s)); /* no time is missed */
+}
+
+static void close_both(void)
+{
+    host_close(&h);
+    host_close(&anew);
+}
+
+START_TEST(each_step_keeps_its_deadline)
+{
+    static struct one job;
+    struct one *all[] = {&job};
+    open_both(1);
+    submit(&job, 4, 1, 1);
+    MUST(gang_job_set_target(h.s, job.id, 3));
+    host_run(&h, 0);
+    MUST(gang_job_set_target(h.s, job.id, 2));
+    host_run(&h, 20 * SECOND);
+    make_anew(1, all, 1);
+    ck_assert_uint_eq(job.kept.stop_count, 2);
+    host_run(&anew, 40 * SECOND);
+    ck_assert_int_eq(host_ops(&anew, job.id, "kill"), 1);
+    ck_assert_int_eq(host_last(&anew, job.id, "kill")->tasks[0], 3);
+    ck_assert_int_eq(host_gpus_free(&anew), 1);
+    host_run(&anew, 20 * SECOND);
+    ck_assert_int_eq(host_ops(&anew, job.id, "kill"), 2);
+    ck_assert_int_eq(host_last(&anew, job.id, "kill")->tasks[0], 2);
+    ck_assert_int_eq(host_gpus_free(&anew), 2);
+    close_both();
+}
+END_TEST
+
+START_TEST(a_stop_of_the_whole_gang_follows_one_of_single_tasks)
+{
+    static struct one job;
+    struct one *all[] = {&job};
+    open_both(1);
+    submit(&job, 4, 1, 1);
+    MUST(gang_job_set_target(h.s, job.id, 3));
+    host_run(&h, 0);
+    MUST(gang_job_requeue(h.s, job.id));
+    host_run(&h, 20 * SECOND);
+    make_anew(1, all, 1);
+    ck_assert_uint_eq(job.kept.stop_count, 2);
+    ck_assert_uint_eq(job.kept.stop[1].task_count, 3);
+    host_run(&anew, 40 * SECOND);
+    ck_assert_int_eq(host_ops(&anew, job.id, "kill"), 1);
+    ck_assert_int_eq(host_job_state(&anew, job.id), GANG_JOB_STOPPING);
+    host_report_all(&anew, job.id, 0, GANG_TASK_STOPPED);
+    host_run(&anew, 0);
+    ck_assert_int_eq(host_job_state(&anew, job.id), GANG_JOB_RUNNING); /* it started again */
+    close_both();
+}
+END_TEST
+
+static void lose_first_task(struct one *job)
+{
+    MUST(gang_report_node_lost(h.s, host_node_of(&h, job->id, 0)));
+    host_run(&h, 10 * SECOND);
+}
+
+START_TEST(a_fence_keeps_its_places_until_its_time)
+{
+    static struct one job;
+    struct one *all[] = {&job};
+    open_both(1);
+    submit(&job, 1, 1, 2);
+    job.spec.loss = GANG_LOSS_COUNT;
+    lose_first_task(&job);
+    make_anew(1, all, 1);
+    ck_assert_uint_eq(job.kept.stop_count, 1);
+    ck_assert_int_eq(job.kept.stop[0].what, GANG_STOP_FENCED);
+    ck_assert_int_eq(host_gpus_free(&anew), 2);
+    host_run(&anew, job.kept.stop[0].next_ns - anew.now_ns - 1);
+    ck_assert_int_eq(host_gpus_free(&anew), 2);
+    host_run(&anew, 1);
+    ck_assert_int_eq(host_gpus_free(&anew), 4);
+    ck_assert_int_eq(host_end(&anew, job.id), GANG_END_FAILED);
+    close_both();
+}
+END_TEST
+
+START_TEST(a_fenced_task_is_placed_again_when_it_is_over)
+{
+    static struct one job;
+    struct one *all[] = {&job};
+    open_both(2);
+    job.spec.loss = GANG_LOSS_REFILL;
+    job.group = group_of(2, 100, 4000);
+    job.spec = host_job(&job.group, 1);
+    job.spec.queue = "default";
+    job.spec.loss = GANG_LOSS_REFILL;
+    job.id = host_submit(&h, &job.spec);
+    host_run(&h, 0);
+    lose_first_task(&job);
+    ck_assert_int_eq(host_tasks(&h, job.id), 1);
+    make_anew(2, all, 1);
+    int64_t first = 0;
+    ck_assert_int_eq(job.kept.stop[0].what, GANG_STOP_FENCED);
+    MUST(gang_report_tasks(anew.s, job.id, 0, GANG_ID_NONE, &first, 1, GANG_TASK_STOPPED));
+    host_run(&anew, 0);
+    ck_assert_int_eq(host_tasks(&anew, job.id), 2); /* its node is up here */
+    ck_assert_int_eq(host_last(&anew, job.id, "grow")->tasks[0], 0);
+    close_both();
+}
+END_TEST
+
+START_TEST(a_gang_whose_last_tasks_are_fenced_waits_for_them)
+{
+    static struct one job;
+    struct one *all[] = {&job};
+    open_both(2);
+    job.group = group_of(2, 100, 4000);
+    job.spec = host_job(&job.group, 1);
+    job.spec.queue = "default";
+    job.spec.loss = GANG_LOSS_RESTART;
+    job.spec.max_restarts = 5;
+    job.id = host_submit(&h, &job.spec);
+    host_run(&h, 0);
+    lose_first_task(&job); /* the other one is asked to stop */
+    int64_t other = 1;
+    MUST(gang_report_tasks(h.s, job.id, 0, GANG_ID_NONE, &other, 1, GANG_TASK_STOPPED));
+    host_run(&h, 0);
+    ck_assert_int_eq(host_job_state(&h, job.id), GANG_JOB_STOPPING);
+    make_anew(2, all, 1);
+    ck_assert_uint_eq(job.kept.stop_count, 1);
+    int64_t first = 0;
+    MUST(gang_report_tasks(anew.s, job.id, 0, GANG_ID_NONE, &first, 1, GANG_TASK_FAILED));
+    host_run(&anew, 0);
+    ck_assert_int_eq(host_job_state(&anew, job.id), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_tasks(&anew, job.id), 2);
+    close_both();
+}
+END_TEST
+
+/* Two nodes of four GPUs, and a gang on each; a job that needs a whole node. */
+static void fragment(struct one *a, struct one *b, struct one *large)
+{
+    static struct one full;
+    open_both(2);
+    submit(&full, 1, 1, 2);
+    submit(a, 1, 1, 2);
+    submit(b, 1, 1, 2);
+    MUST(gang_report_end(h.s, full.id, 1));
+    host_run(&h, 0);
+    ck_assert_int_eq(host_gpus_free(&h), 4);
+    submit(large, 1, 1, 4);
+    ck_assert_int_eq(host_job_state(&h, large->id), GANG_JOB_PENDING);
+}
+
+static struct one *mover_of(struct one *a, struct one *b)
+{
+    return host_job_state(&h, a->id) == GANG_JOB_STOPPING ? a : b;
+}
+
+START_TEST(a_move_goes_on)
+{
+    static struct one a, b, large;
+    struct one *all[] = {&a, &b, &large};
+    fragment(&a, &b, &large);
+    struct one *mover = mover_of(&a, &b);
+    make_anew(2, all, 3);
+    ck_assert_int_eq(mover->kept.stop[0].reason, GANG_REASON_MOVE);
+    host_report_all(&anew, mover->id, 0, GANG_TASK_STOPPED);
+    host_run(&anew, SECOND);
+    ck_assert_int_eq(host_job_state(&anew, large.id), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_job_state(&anew, mover->id), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_gpus_free(&anew), 0);
+    ck_assert_int_eq(host_last(&anew, mover->id, "start")->reason, GANG_REASON_MOVE);
+    close_both();
+}
+END_TEST
+
+START_TEST(a_move_that_is_cancelled_ends)
+{
+    static struct one a, b, large;
+    struct one *all[] = {&a, &b, &large};
+    fragment(&a, &b, &large);
+    struct one *mover = mover_of(&a, &b);
+    make_anew(2, all, 3);
+    MUST(gang_job_cancel(anew.s, large.id));
+    host_run(&anew, SECOND);
+    host_report_all(&anew, mover->id, 0, GANG_TASK_STOPPED);
+    host_run(&anew, SECOND);
+    ck_assert_int_eq(host_job_state(&anew, mover->id), GANG_JOB_RUNNING);
+    close_both();
+}
+END_TEST
+
+/* A large job for which two gangs move; one of them has stopped. */
+START_TEST(a_gang_that_has_stopped_starts_elsewhere_when_the_others_have)
+{
+    static struct one part[8], large;
+    struct one *all[5], *movers[4];
+    size_t count = 0, moves = 0;
+    open_both(4);
+    for (int i = 0; i < 8; i++)
+        submit(&part[i], 1, 1, 2);
+    for (int i = 0; i < 8; i += 2)
+        MUST(gang_report_end(h.s, part[i].id, 1));
+    host_run(&h, 0);
+    submit(&large, 2, 2, 4);
+    for (int i = 1; i < 8; i += 2) {
+        all[count++] = &part[i];
+        if (host_job_state(&h, part[i].id) == GANG_JOB_STOPPING)
+            movers[moves++] = &part[i];
+    }
+    all[count++] = &large;
+    ck_assert_uint_eq(moves, 2);
+    host_report_all(&h, movers[0]->id, 0, GANG_TASK_STOPPED);
+    host_run(&h, SECOND);
+    make_anew(4, all, count);
+    ck_assert_int_eq(movers[0]->kept.stop[0].what, GANG_STOP_MOVED);
+    host_run(&anew, SECOND);
+    ck_assert_int_eq(host_job_state(&anew, large.id), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_job_state(&anew, movers[0]->id), GANG_JOB_STOPPING);
+    host_report_all(&anew, movers[1]->id, 0, GANG_TASK_STOPPED);
+    host_run(&anew, SECOND);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_int_eq(host_job_state(&anew, all[i]->id), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_last(&anew, movers[0]->id, "start")->reason, GANG_REASON_MOVE);
+    ck_assert_int_eq(host_gpus_free(&anew), 0);
+    close_both();
+}
+END_TEST
+
+START_TEST(a_move_without_the_other_gangs_of_its_plan_ends)
+{
+    static struct one part[8], large;
+    struct one *mover = NULL;
+    open_both(4);
+    for (int i = 0; i < 8; i++)
+        submit(&part[i], 1, 1, 2);
+    for (int i = 0; i < 8; i += 2)
+        MUST(gang_report_end(h.s, part[i].id, 1));
+    host_run(&h, 0);
+    submit(&large, 2, 2, 4);
+    for (int i = 1; i < 8; i += 2)
+        if (host_job_state(&h, part[i].id) == GANG_JOB_STOPPING)
+            mover = &part[i];
+    host_report_all(&h, mover->id, 0, GANG_TASK_STOPPED);
+    host_run(&h, SECOND);
+    restored_keep(&mover->kept, &h, mover->id);
+    host_open_slow(&anew, 4, 4, 60 * SECOND);
+    anew.now_ns = h.now_ns;
+    restored_submit(&mover->kept, &anew, mover->id, &mover->spec);
+    host_run(&anew, 0); /* nothing is known of the job for which it moved */
+    ck_assert_int_eq(host_job_state(&anew, mover->id), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_gpus_free(&anew), 14);
+    close_both();
+}
+END_TEST
+
+START_TEST(memory_that_runs_out_is_tried_again)
+{
+    static struct one job;
+    gang_result r = GANG_ENOMEM;
+    open_both(1);
+    submit(&job, 4, 1, 1);
+    MUST(gang_job_set_target(h.s, job.id, 3));
+    host_run(&h, 0);
+    MUST(gang_job_requeue(h.s, job.id));
+    host_run(&h, 20 * SECOND);
+    restored_keep(&job.kept, &h, job.id);
+    host_open_slow(&anew, 1, 4, 60 * SECOND);
+    anew.now_ns = h.now_ns;
+    restored_submit(&job.kept, &anew, job.id, &job.spec);
+    for (long n = 1; r == GANG_ENOMEM; n++) {
+        anew.stage.mem.calls = 0;
+        anew.stage.mem.fail_at = n;
+        r = gang_sched_run(anew.s, anew.now_ns, NULL, NULL);
+        anew.stage.mem.fail_at = 0;
+        host_check(&anew);
+    }
+    ck_assert_int_eq(r, GANG_OK);
+    ck_assert_int_eq(host_job_state(&anew, job.id), GANG_JOB_STOPPING);
+    ck_assert_int_eq(host_gpus_free(&anew), 0);
+    close_both();
+}
+END_TEST
+
+START_TEST(stops_that_contradict_the_places_are_refused)
+{
+    static struct one job;
+    struct gang_error error = GANG_ERROR_INIT;
+    struct gang_job_spec spec;
+    gang_job_id id;
+    open_both(1);
+    submit(&job, 4, 1, 1);
+    MUST(gang_job_set_target(h.s, job.id, 3));
+    host_run(&h, 0);
+    restored_keep(&job.kept, &h, job.id);
+    spec = job.spec;
+    spec.running = 1;
+    spec.past = &job.kept.past;
+    spec.places = job.kept.place;
+    spec.place_count = job.kept.place_count;
+    spec.stops = job.kept.stop;
+    spec.stop_count = 1;
+    job.kept.task[0][0] = 7;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].tasks",
+                 "no place");
+    job.kept.task[0][0] = 3;
+    job.kept.stop[1] = job.kept.stop[0];
+    spec.stop_count = 2;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[1].tasks",
+                 "twice");
+    spec.stop_count = 1;
+    job.kept.stop[0].whole = 1;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops", NULL);
+    job.kept.stop[0].whole = 0;
+    job.kept.stop[0].what = 9;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].what",
+                 NULL);
+    job.kept.stop[0].what = 0;
+    job.kept.stop[0].size = 8;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].size",
+                 NULL);
+    job.kept.stop[0].size = sizeof(struct gang_job_stop);
+    spec.past = NULL;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops", NULL);
+    host_close(&h);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stops_kept");
+    TCase *tc = tcase_create("stops_kept");
+    tcase_add_test(tc, each_step_keeps_its_deadline);
+    tcase_add_test(tc, a_stop_of_the_whole_gang_follows_one_of_single_tasks);
+    tcase_add_test(tc, a_fence_keeps_its_places_until_its_time);
+    tcase_add_test(tc, a_fenced_task_is_placed_again_when_it_is_over);
+    tcase_add_test(tc, a_gang_whose_last_tasks_are_fenced_waits_for_them);
+    tcase_add_test(tc, a_move_goes_on);
+    tcase_add_test(tc, a_move_that_is_cancelled_ends);
+    tcase_add_test(tc, a_gang_that_has_stopped_starts_elsewhere_when_the_others_have);
+    tcase_add_test(tc, a_move_without_the_other_gangs_of_its_plan_ends);
+    tcase_add_test(tc, memory_that_runs_out_is_tried_again);
+    tcase_add_test(tc, stops_that_contradict_the_places_are_refused);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
