@@ -41,10 +41,16 @@ static int tick(void)
 enum { ROW = GANG__INDEX_ROWS - 1 };
 static gang_cluster *cluster;
 
+static void set(uint32_t slot)
+{
+    struct gang__index_words at = gang__index_words_of(&cluster->commit, 0, slot);
+    gang__index_set(&at, ROW, 1u << slot % GANG__FAN);
+}
+
 static void *set_33(void *user)
 {
     me = user;
-    set_bits(&cluster->commit, 0, ROW, 33, 1u << 1);
+    set(33);
     atomic_store(&me->over, 1);
     sem_post(&me->stopped);
     return NULL;
@@ -52,10 +58,10 @@ static void *set_33(void *user)
 
 static void *clear_33(void *user)
 {
-    unsigned bit;
-    uint64_t seen = atomic_load(word_of(&cluster->commit, 0, ROW, 33, 0, &bit));
+    struct gang__index_words at = gang__index_words_of(&cluster->commit, 0, 33);
+    uint64_t seen = atomic_load(&at.row[ROW]);
     me = user;
-    clear_bits(&cluster->commit, 0, ROW, 33, seen, 1u << 1);
+    gang__index_clear(&at, ROW, seen, 1u << 1);
     atomic_store(&me->over, 1);
     sem_post(&me->stopped);
     return NULL;
@@ -64,7 +70,7 @@ static void *clear_33(void *user)
 static void *set_34(void *user)
 {
     me = user;
-    set_bits(&cluster->commit, 0, ROW, 34, 1u << 2);
+    set(34);
     atomic_store(&me->over, 1);
     sem_post(&me->stopped);
     return NULL;
@@ -97,7 +103,7 @@ START_TEST(word_is_open_only_when_its_own_mark_is_safe)
     static struct stepper s[200], c[200], s2[200];
     int n = _i;
     ck_assert_int_eq(gang_cluster_new(NULL, &cluster, NULL), GANG_OK);
-    set_bits(&cluster->commit, 0, ROW, 100, 1u << 4);
+    set(100);
     /* The stops stand at a few steps around the critical ones, all combinations. */
     start(&s[n], set_33, 4 + n % 3, 6 + n / 3 % 3);
     start(&c[n], clear_33, 5 + n / 9 % 3, 0);
@@ -105,7 +111,7 @@ START_TEST(word_is_open_only_when_its_own_mark_is_safe)
     go_on(&s[n]);
     go_on(&c[n]);
     go_on(&s[n]);
-    set_bits(&cluster->commit, 0, ROW, 35, 1u << 3);
+    set(35);
     uint32_t more, found = gang__index_next(&cluster->commit, 0, ROW, 0, &more);
     ck_assert_msg(found >= 33 && found <= 35, "found %u", found);
     /* The threads that stopped are left where they are: the process ends with the test. */

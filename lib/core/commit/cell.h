@@ -64,10 +64,10 @@ struct gang__slot {
     _Atomic(struct gang__node_type *) type; /* of that node; RCU */
     /* gang__layout_pack(); changes only while the slot is free */
     gang__a32 layout;
-    /* Buckets at the last update, gpu | cpu << 8. gang__swap() of update_run() in index.c -> the
+    /* Buckets at the last update, gpu | cpu << 8. gang__swap() in index_update.c -> the
      * gang__swap() of the next thread there. One thread gets each value back; it repairs the rows
-     * of a value that it did not start from. The gang__load in gang__index_update() is a guess,
-     * which that gang__swap() checks. */
+     * of a value that it did not start from. The gang__load before it is a guess, which that
+     * gang__swap() checks. */
     gang__a32 bucket_hint;
     gang__a32 generation;    /* upper half of the id of the node */
     uint32_t overflow_words; /* size of chunk->overflow; under the structure mutex */

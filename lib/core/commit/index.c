@@ -45,6 +45,7 @@
 #include "core/commit/index.h"
 
 #include "core/commit/commit.h"
+#include "core/commit/index_in.h"
 
 #define STATE_SHIFT 32
 #define STATE(word) ((unsigned)((word) >> STATE_SHIFT) & 3u)
@@ -83,19 +84,20 @@ static gang__a64 *word_of(struct gang__cells *c, uint32_t class_id, unsigned row
     return depth == 0 ? &leaf->bits[i / GANG__FAN][row] : &leaf->top[row];
 }
 
-/* Sets bits of the leaf word that covers a slot, and marks what is not marked above it. */
-static void set_bits(struct gang__cells *c, uint32_t class_id, unsigned row, uint32_t slot,
-                     uint32_t bits)
+/* A leaf word that was not open got bits: `opening` is the word with them. Marks it in its parents
+ * and opens it. */
+static void mark_parents(const struct gang__index_words *at, unsigned row, uint64_t opening)
 {
     gang__a64 *word[TREE_DEPTH];
     unsigned bit[TREE_DEPTH];
     uint64_t wrote[TREE_DEPTH];
-    unsigned depth = 0;
+    unsigned depth = 1;
+    word[0] = &at->row[row];
+    wrote[0] = opening;
     for (; depth < TREE_DEPTH; depth++) {
-        if (depth)
-            gang__hook(GANG__STEP_MARK);
-        word[depth] = word_of(c, class_id, row, slot, depth, &bit[depth]);
-        uint64_t old, mark = depth ? UINT64_C(1) << bit[depth] : bits;
+        gang__hook(GANG__STEP_MARK);
+        word[depth] = word_of(at->c, at->class_id, row, at->base, depth, &bit[depth]);
+        uint64_t old, mark = UINT64_C(1) << bit[depth];
         do {
             old = gang__load(word[depth]);
             wrote[depth] = with_state(old | mark, STATE(old) == OPEN ? OPEN : OPENING);
@@ -112,6 +114,18 @@ static void set_bits(struct gang__cells *c, uint32_t class_id, unsigned row, uin
         if (depth + 1 == TREE_DEPTH || (STATE(mark) == OPEN && (mark >> bit[depth + 1] & 1)))
             gang__cas(word[depth], wrote[depth], with_state(wrote[depth], OPEN));
     }
+}
+
+void gang__index_set(const struct gang__index_words *at, unsigned row, uint32_t bits)
+{
+    gang__a64 *word = &at->row[row];
+    uint64_t old, next;
+    do {
+        old = gang__load(word);
+        next = with_state(old | bits, STATE(old) == OPEN ? OPEN : OPENING);
+    } while (!gang__cas(word, old, next));
+    if (STATE(old) != OPEN) /* else the parents have their marks */
+        mark_parents(at, row, next);
 }
 
 /* A word lost its last bit: close it and clear its mark in the parent, and so on upwards. */
@@ -139,17 +153,14 @@ static void close_empty(struct gang__cells *c, uint32_t class_id, unsigned row, 
     }
 }
 
-/* Clears bits of the leaf word that covers a slot. False if the word is not as it was seen. */
-static bool clear_bits(struct gang__cells *c, uint32_t class_id, unsigned row, uint32_t slot,
-                       uint64_t seen, uint32_t bits)
+bool gang__index_clear(const struct gang__index_words *at, unsigned row, uint64_t seen,
+                       uint32_t bits)
 {
-    unsigned bit;
-    gang__a64 *word = word_of(c, class_id, row, slot, 0, &bit);
     uint64_t cleared = (seen & ~(uint64_t)bits) + VERSION_ONE;
-    if (!gang__cas(word, seen, cleared))
+    if (!gang__cas(&at->row[row], seen, cleared))
         return false;
     if (!BITS(cleared))
-        close_empty(c, class_id, row, slot, 0);
+        close_empty(at->c, at->class_id, row, at->base, 0);
     return true;
 }
 
@@ -220,47 +231,11 @@ gang_result gang__index_make(struct gang__cells *c, uint32_t class_id, struct ga
     return GANG_OK;
 }
 
-/* ---- reading the bucket of a node ------------------------------------------------------------ */
-
-/* Like gang__cell_read() of words in the cell's own line, but gives up if any commit is under way
- * there. */
-static inline bool read_unclaimed(struct gang__cells *c, uint32_t slot, uint64_t *word,
-                                  unsigned words)
-{
-    const struct gang__cell *cell = &gang__chunk_of(c, slot)->cell[slot % GANG__CHUNK];
-    uint64_t changed = gang__load_seq(&cell->owner);
-    for (unsigned i = 0; i < words; i++)
-        word[i] = gang__load(&cell->word[i]);
-    changed |= gang__load_seq(&cell->owner);
-    for (unsigned i = 0; i < words; i++) {
-        changed |= word[i] ^ gang__load(&cell->word[i]);
-        word[i] = gang__payload(word[i]);
-    }
-    return changed == 0;
-}
-
-/* Reads the words that decide the buckets of a slot. */
-static void read_for_buckets(struct gang__cells *c, uint32_t slot, struct gang__layout layout,
-                             uint64_t *payload)
-{
-    unsigned words = GANG__WORD_SHARES + gang__share_words(layout);
-    if (words > GANG__CELL_WORDS || !read_unclaimed(c, slot, payload, words))
-        gang__cell_read(c, slot, payload, words);
-}
-
-static struct gang__buckets buckets_now(struct gang__cells *c, uint32_t slot,
-                                        struct gang__layout layout)
-{
-    uint64_t payload[GANG__BUCKET_WORDS];
-    read_for_buckets(c, slot, layout, payload);
-    return gang__buckets_of(layout, payload);
-}
-
 /* ---- raising --------------------------------------------------------------------------------- */
 
 void gang__index_batch_begin(struct gang__index_batch *b, struct gang__cells *c)
 {
-    b->c = c;
+    b->at.c = c;
     b->rows = 0;
 }
 
@@ -268,7 +243,7 @@ void gang__index_batch_end(struct gang__index_batch *b)
 {
     for (; b->rows; b->rows &= b->rows - 1) {
         unsigned row = (unsigned)__builtin_ctzll(b->rows);
-        set_bits(b->c, b->class_id, row, b->base, b->bits[row]);
+        gang__index_set(&b->at, row, b->bits[row]);
     }
 }
 
@@ -285,163 +260,17 @@ void gang__index_batch_add(struct gang__index_batch *b, uint32_t slot, struct ga
                            struct gang__buckets buckets)
 {
     uint32_t base = slot - slot % GANG__FAN;
-    if (b->rows && (base != b->base || layout.class_id != b->class_id))
+    if (b->rows && (base != b->at.base || layout.class_id != b->at.class_id))
         gang__index_batch_end(b);
-    b->base = base;
-    b->class_id = layout.class_id;
+    if (!b->rows)
+        b->at = gang__index_words_of(b->at.c, layout.class_id, slot);
     if (buckets.gpu)
         batch_bit(b, gang__gpu_row(buckets.gpu), slot);
     if (buckets.cpu)
         batch_bit(b, gang__cpu_row(buckets.cpu), slot);
 }
 
-/* ---- updating and repairing ------------------------------------------------------------------ */
-
-/* Steps 1 to 4 of the proof of I1 above. */
-void gang__index_repair(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned row)
-{
-    struct gang__chunk *chunk = gang__chunk_of(c, slot);
-    unsigned bit;
-    gang__a64 *word = word_of(c, class_id, row, slot, 0, &bit);
-    if (!word)
-        return;
-    uint64_t seen = gang__load_seq(word);
-    if (!(seen >> bit & 1))
-        return;
-    gang__hook(GANG__STEP_REPAIR);
-    /* After `seen`: if the slot gets a new node now, that node is raised again, which makes (4)
-     * fail. */
-    struct gang__layout layout = gang__layout_at(chunk, slot);
-    if (layout.class_id == class_id) { /* otherwise an earlier node of this slot left the bit */
-        struct gang__buckets now = buckets_now(c, slot, layout);
-        if ((now.gpu && gang__gpu_row(now.gpu) == row) ||
-            (now.cpu && gang__cpu_row(now.cpu) == row))
-            return;
-        if (row < GANG__GPU_BUCKETS) /* only the axis of the cleared bit needs its other bit */
-            now.cpu = 0;
-        else
-            now.gpu = 0;
-        struct gang__index_batch batch;
-        gang__index_batch_begin(&batch, c);
-        gang__index_batch_add(&batch, slot, layout, now);
-        gang__index_batch_end(&batch);
-    }
-    gang__hook(GANG__STEP_REPAIR);
-    clear_bits(c, class_id, row, slot, seen, UINT32_C(1) << bit);
-}
-
-/* Nodes of one leaf word that stood in the same buckets at the last update. */
-struct run {
-    uint32_t base; /* first slot of the word */
-    struct gang__layout layout;
-    uint32_t hint; /* gpu bucket | cpu bucket << 8 */
-    uint32_t bits;
-};
-
-static uint32_t hint_of(struct gang__buckets buckets)
-{
-    return (uint32_t)buckets.gpu | (uint32_t)buckets.cpu << 8;
-}
-
-static void repair_all(struct gang__cells *c, const struct run *r, unsigned row, uint32_t bits)
-{
-    for (; bits; bits &= bits - 1)
-        gang__index_repair(c, r->layout.class_id, r->base + (uint32_t)__builtin_ctz(bits), row);
-}
-
-/* Step 4 for one axis: the nodes in `bits` left the row. If the word has changed, repairs each node
- * alone. */
-static void leave_row(struct gang__cells *c, const struct run *r, unsigned row, uint64_t seen,
-                      uint32_t bits)
-{
-    bits &= BITS(seen);
-    gang__hook(GANG__STEP_REPAIR);
-    if (bits && !clear_bits(c, r->layout.class_id, row, r->base, seen, bits))
-        repair_all(c, r, row, bits);
-}
-
-/* Steps 1 to 4 of the proof of I1, for all nodes of a run at once. The caller loaded their
- * layouts before step 1; it is in a read section, or has the structure mutex, so no slot gets
- * another node. */
-static void update_run(struct gang__cells *c, const struct run *r)
-{
-    uint32_t class_id = r->layout.class_id;
-    uint8_t gpu = (uint8_t)r->hint, cpu = (uint8_t)(r->hint >> 8);
-    unsigned bit;
-    uint64_t seen_gpu = 0, seen_cpu = 0;
-    if (gpu)
-        seen_gpu = gang__load_seq(word_of(c, class_id, gang__gpu_row(gpu), r->base, 0, &bit));
-    if (cpu)
-        seen_cpu = gang__load_seq(word_of(c, class_id, gang__cpu_row(cpu), r->base, 0, &bit));
-    uint32_t gpu_left = 0, cpu_left = 0;
-    struct gang__index_batch batch;
-    struct gang__bucket_memo last;
-    gang__bucket_memo_init(&last);
-    gang__index_batch_begin(&batch, c);
-    for (uint32_t bits = r->bits; bits; bits &= bits - 1) {
-        uint32_t slot = r->base + (uint32_t)__builtin_ctz(bits), own_bit = bits & (~bits + 1);
-        uint64_t payload[GANG__BUCKET_WORDS];
-        read_for_buckets(c, slot, r->layout, payload);
-        struct gang__buckets now = gang__buckets_of_like(r->layout, payload, &last), to = {0, 0};
-        if (hint_of(now) == r->hint)
-            continue;
-        if (now.gpu != gpu) {
-            gpu_left |= own_bit;
-            to.gpu = now.gpu;
-        }
-        if (now.cpu != cpu) {
-            cpu_left |= own_bit;
-            to.cpu = now.cpu;
-        }
-        uint32_t before =
-            gang__swap(&gang__slot_at(gang__chunk_of(c, slot), slot)->bucket_hint, hint_of(now));
-        gang__index_batch_add(&batch, slot, r->layout, to);
-        /* another thread updated it meanwhile: the node stands elsewhere */
-        if (before != r->hint) {
-            gang__index_batch_end(&batch);
-            if (before & 0xff)
-                gang__index_repair(c, class_id, slot, gang__gpu_row((uint8_t)before));
-            if (before >> 8)
-                gang__index_repair(c, class_id, slot, gang__cpu_row((uint8_t)(before >> 8)));
-        }
-    }
-    gang__index_batch_end(&batch);
-    if (gpu)
-        leave_row(c, r, gang__gpu_row(gpu), seen_gpu, gpu_left);
-    if (cpu)
-        leave_row(c, r, gang__cpu_row(cpu), seen_cpu, cpu_left);
-}
-
-void gang__index_update(struct gang__cells *c, const uint64_t *keys, size_t count)
-{
-    struct run r = {0, {0, 0, 0, 0}, 0, 0};
-    for (size_t i = 0; i < count; i++) {
-        uint32_t slot = (uint32_t)(keys[i] >> 32);
-        if (slot == GANG__POOL || (i && slot == (uint32_t)(keys[i - 1] >> 32)))
-            continue;
-        struct gang__slot *s = gang__slot_at(gang__chunk_of(c, slot), slot);
-        struct run one = {slot - slot % GANG__FAN, gang__layout_unpack(gang__load(&s->layout)),
-                          gang__load(&s->bucket_hint), UINT32_C(1) << (slot % GANG__FAN)};
-        bool same = r.bits && one.base == r.base && one.hint == r.hint &&
-                    gang__layout_pack(one.layout) == gang__layout_pack(r.layout);
-        if (same) {
-            r.bits |= one.bits;
-            continue;
-        }
-        if (r.bits)
-            update_run(c, &r);
-        gang__hook(GANG__STEP_UPDATE);
-        r = one;
-    }
-    if (r.bits)
-        update_run(c, &r);
-}
-
-void gang__index_update_slot(struct gang__cells *c, uint32_t slot)
-{
-    uint64_t key = (uint64_t)slot << 32;
-    gang__index_update(c, &key, 1);
-}
+/* ---- checks and stamps ------------------------------------------------------------------------- */
 
 /* Does a search from the root meet the node in one of the rows? */
 static bool covers(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned first,
@@ -463,7 +292,7 @@ static bool covers(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsi
 bool gang__index_covers(struct gang__cells *c, uint32_t slot)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
-    struct gang__buckets now = buckets_now(c, slot, layout);
+    struct gang__buckets now = gang__index_buckets(c, slot, layout);
     return (!now.gpu ||
             covers(c, layout.class_id, slot, gang__gpu_row(now.gpu), GANG__GPU_BUCKETS)) &&
            (!now.cpu || covers(c, layout.class_id, slot, gang__cpu_row(now.cpu), GANG__INDEX_ROWS));

@@ -50,13 +50,28 @@ static inline void gang__bucket_memo_init(struct gang__bucket_memo *last)
 struct gang__buckets gang__buckets_of_like(struct gang__layout layout, const uint64_t *payload,
                                            struct gang__bucket_memo *last);
 
+/* The words of the index that cover 32 nodes of a class, found once for all rows. */
+struct gang__index_words {
+    struct gang__cells *c;
+    uint32_t class_id;
+    uint32_t base;  /* first slot */
+    gang__a64 *row; /* the word of each row; NULL: the class has no node in this chunk */
+};
+static inline struct gang__index_words gang__index_words_of(struct gang__cells *c,
+                                                            uint32_t class_id, uint32_t slot)
+{
+    struct gang__chunk *chunk = gang__chunk_of(c, slot);
+    struct gang__leaf *leaf = chunk ? gang__load(&chunk->leaf[class_id]) : NULL;
+    struct gang__index_words at = {c, class_id, slot - slot % GANG__FAN,
+                                   leaf ? leaf->bits[slot % GANG__CHUNK / GANG__FAN] : NULL};
+    return at;
+}
+
 /* Makes nodes findable in buckets. A commit calls it before the decision that raises the nodes to
  * them, while their cells are claimed. Gathers the bits of one index word and sets them at once;
  * all are set when gang__index_batch_end() returns. Lock-free. */
 struct gang__index_batch {
-    struct gang__cells *c;
-    uint32_t base; /* first slot of the word */
-    uint32_t class_id;
+    struct gang__index_words at;
     uint64_t rows; /* rows in which bits are to be set */
     uint32_t bits[GANG__INDEX_ROWS];
 };
