@@ -117,12 +117,13 @@ struct gang__op {
     gang__a64 where; /* gang__op_where() */
     gang__a64 arg;
     gang__a64 agreed; /* GANG__UNAGREED | seq, or the word on which all helpers agree */
-    /* Only the owner uses it. First the payload that the planner saw, or GANG__UNFORESEEN; then the
-     * word after the operation. */
+    /* Only the owner uses it. First the payload that the planner saw, GANG__UNFORESEEN or
+     * GANG__GIVES_BACK; then the word after the operation. */
     uint64_t next;
 };
 
 #define GANG__UNFORESEEN UINT64_MAX
+#define GANG__GIVES_BACK (UINT64_MAX - 1) /* adds `arg` and does nothing else: it always fits */
 
 /* Packs slot, word and code of an operation into one number, so that they are loaded together. */
 static inline uint64_t gang__op_where(uint32_t slot, unsigned word, enum gang__code code)

@@ -209,21 +209,21 @@ static void finish_own(struct gang__cells *c, const struct target *t, const stru
                        uint64_t ss)
 {
     uint64_t snap = status_of(ss) == LABELLED ? gang__load_seq(&c->snap) : 0;
-    for (uint32_t i = 0; i < l->count;) {
-        uint32_t slot = operation_of(&l->ops[i]).slot;
+    const struct gang__op *op = l->ops, *end = l->ops + l->count;
+    while (op < end) {
+        uint64_t where = gang__load_relaxed(&op->where);
+        uint32_t slot = gang__op_slot(where);
         struct gang__words words = gang__words_of(c, slot);
         if (gang__snap_mask(snap))
             gang__snapshot_save(c, snap, gang__load(&t->w->desc.when), slot);
-        for (; i < l->count; i++) {
-            struct gang__op *op = &l->ops[i];
-            uint64_t where = gang__load_relaxed(&op->where);
+        do {
             uint64_t agreed = gang__load_relaxed(&op->agreed);
-            if (gang__op_slot(where) != slot)
-                break;
             gang__hook(GANG__STEP_WRITE);
-            if (gang__payload(op->next) != gang__payload(agreed))
+            if (gang__payload(op->next ^ agreed))
                 gang__cas(gang__word_in(&words, gang__op_word(where)), agreed, op->next);
-        }
+            if (++op < end)
+                where = gang__load_relaxed(&op->where);
+        } while (op < end && gang__op_slot(where) == slot);
         gang__hook(GANG__STEP_RELEASE);
         gang__cas(&words.cell->owner, t->ref, 0);
     }
@@ -231,10 +231,31 @@ static void finish_own(struct gang__cells *c, const struct target *t, const stru
 
 /* ---- raise ----------------------------------------------------------------------------------- */
 
+/* The payloads that decide the buckets of a cell, after the operations from `op` on. Returns the
+ * operation after them. `own`: the owner has noted the words that come next. */
+static struct gang__op *payloads_after(struct gang__op *op, const struct gang__op *end,
+                                       const struct gang__words *at, bool own, unsigned words,
+                                       uint64_t *payload)
+{
+    struct operation s = operation_of(op);
+    uint32_t slot = s.slot;
+    for (unsigned k = 0; k < words; k++)
+        payload[k] = gang__payload(gang__load(gang__word_in(at, k)));
+    do {
+        if (s.word < words)
+            payload[s.word] =
+                own ? gang__payload(op->next) : gang__op_apply(s.code, s.arg, payload[s.word]);
+        if (++op < end)
+            s = operation_of(op);
+    } while (op < end && s.slot == slot);
+    return op;
+}
+
 /* Raises the index to where the nodes will stand. All cells are claimed and their words stand
  * still; or the target is over, and what is set here is a stale hint. False if the target is
  * over. */
-static bool raise_index(struct gang__cells *c, const struct target *t, const struct list *l)
+static bool raise_index(struct gang__cells *c, const struct target *t, const struct list *l,
+                        bool own)
 {
     uint64_t undecided = ss_of(t->seq, UNDECIDED);
     struct gang__index_batch batch;
@@ -242,29 +263,23 @@ static bool raise_index(struct gang__cells *c, const struct target *t, const str
     gang__bucket_memo_init(&last);
     gang__index_batch_begin(&batch, c);
     gang__hook(GANG__STEP_RAISE);
-    for (uint32_t i = 0; i < l->count;) {
+    struct gang__op *op = l->ops;
+    const struct gang__op *end = l->ops + l->count;
+    while (op < end) {
         uint64_t payload[GANG__MAX_WORDS];
-        uint32_t slot = operation_of(&l->ops[i]).slot;
+        uint32_t slot = operation_of(op).slot;
         if (gang__load(&t->w->desc.ss) != undecided)
             return false;
         /* In this order: the words of a layout are published before it. */
         struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
         struct gang__words at = gang__words_of(c, slot);
         unsigned words = GANG__WORD_SHARES + gang__share_words(layout);
-        for (unsigned k = 0; k < words; k++)
-            payload[k] = gang__payload(gang__load(gang__word_in(&at, k)));
-        for (; i < l->count; i++) {
-            struct operation s = operation_of(&l->ops[i]);
-            if (s.slot != slot)
-                break;
-            if (s.word < words)
-                payload[s.word] = gang__op_apply(s.code, s.arg, payload[s.word]);
-        }
+        op = payloads_after(op, end, &at, own, words, payload);
         if (gang__load(&t->w->desc.ss) != undecided)
             return false;
-        struct gang__buckets after = gang__buckets_of_like(layout, payload, &last);
         if (slot != GANG__POOL)
-            gang__index_batch_add(&batch, slot, layout, after);
+            gang__index_batch_add(&batch, slot, layout,
+                                  gang__buckets_of_like(layout, payload, &last));
     }
     gang__index_batch_end(&batch);
     gang__hook(GANG__STEP_STAMP);
@@ -305,29 +320,52 @@ static uint32_t judge(const struct list *l, uint32_t i, uint32_t slot,
     return n;
 }
 
-/* The same by the owner, which also notes the words that come next. It mostly finds the word that
- * it planned on: then it fits, and taking is subtracting for each code. */
+/* The same by the owner, which also notes the words that come next. What it takes it mostly finds as
+ * it planned on it: then that fits, and taking is subtracting for each code. What it only gives
+ * back always fits. */
 static uint32_t judge_own(const struct list *l, uint32_t i, uint32_t slot,
                           const struct gang__words *words, uint64_t *word, bool *fits)
 {
     const uint64_t version_one = UINT64_C(1) << GANG__PAYLOAD_BITS;
+    struct gang__op *op = &l->ops[i];
+    const struct gang__op *end = l->ops + l->count;
     uint32_t n = 0;
-    for (; *fits && i + n < l->count; n++) {
-        struct gang__op *op = &l->ops[i + n];
+    for (; *fits && op < end; op++) {
         uint64_t where = gang__load_relaxed(&op->where), arg = gang__load_relaxed(&op->arg);
         if (gang__op_slot(where) != slot)
             break;
         uint64_t now = gang__load(gang__word_in(words, gang__op_word(where)));
         if (gang__payload(now) == op->next) {
             op->next = (now - gang__payload(arg) + version_one) & ~GANG__UNAGREED;
+        } else if (op->next == GANG__GIVES_BACK) {
+            op->next = (now + gang__payload(arg) + version_one) & ~GANG__UNAGREED;
         } else {
             enum gang__code code = gang__op_code(where);
             *fits = gang__op_fits(code, arg, now);
             op->next = gang__op_next(code, arg, now);
         }
-        word[n] = now;
+        word[n++] = now;
     }
     return n;
+}
+
+/* Notes the words that were read from a claimed cell. The commit was undecided after the reads:
+ * these are the only values since the claim. */
+static void note(struct gang__op *op, const uint64_t *word, uint32_t n, uint64_t unagreed)
+{
+    for (const uint64_t *end = word + n; word < end; word++, op++) {
+        gang__hook(GANG__STEP_NOTE);
+        gang__cas(&op->agreed, unagreed, *word);
+    }
+}
+
+/* The same by the owner. */
+static void note_own(struct gang__op *op, const uint64_t *word, uint32_t n)
+{
+    for (const uint64_t *end = word + n; word < end; word++, op++) {
+        gang__hook(GANG__STEP_NOTE);
+        gang__store(&op->agreed, *word);
+    }
 }
 
 /* Carries one commit on from operation *at. Ends when it is over (decided and finished), or blocked
@@ -338,7 +376,6 @@ static enum carry_result carry(struct gang__cells *c, const struct target *t, bo
 {
     struct list l = list_of(t);
     uint64_t undecided = ss_of(t->seq, UNDECIDED);
-    uint64_t unagreed = GANG__UNAGREED | (t->seq & AGREED_SEQ_MASK);
     uint64_t ss = gang__load(&t->w->desc.ss);
     bool fits = true;
     uint32_t i = *at;
@@ -371,19 +408,14 @@ static enum carry_result carry(struct gang__cells *c, const struct target *t, bo
         ss = gang__load(&t->w->desc.ss);
         if (ss != undecided)
             break;
-        /* The commit was undecided after the reads: these words are the only values since the
-         * claim. */
-        for (uint32_t k = 0; k < n; k++) {
-            gang__hook(GANG__STEP_NOTE);
-            if (own)
-                gang__store(&l.ops[i + k].agreed, agreed[k]);
-            else
-                gang__cas(&l.ops[i + k].agreed, unagreed, agreed[k]);
-        }
+        if (own)
+            note_own(&l.ops[i], agreed, n);
+        else
+            note(&l.ops[i], agreed, n, GANG__UNAGREED | (t->seq & AGREED_SEQ_MASK));
         i += n;
     }
     if (ss == undecided) {
-        if (!fits || !l.raises || raise_index(c, t, &l)) {
+        if (!fits || !l.raises || raise_index(c, t, &l, own)) {
             unsigned status = fits ? label(c, t) : REFUSED;
             gang__hook(GANG__STEP_DECIDE);
             gang__cas(&t->w->desc.ss, undecided, ss_of(t->seq, status));

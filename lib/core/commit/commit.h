@@ -39,6 +39,14 @@ static inline void gang__commit_take(struct gang__committer *w, uint32_t slot, u
     gang__commit_add(w, slot, word, code, arg)->next = was;
 }
 
+/* Adds an operation that gives back what was taken, and changes nothing else. */
+static inline void gang__commit_give(struct gang__committer *w, uint32_t slot, unsigned word,
+                                     enum gang__code code, uint64_t payload)
+{
+    uint64_t arg = code == GANG__OP_HEAD ? payload | GANG__HEAD_GIVE : payload;
+    gang__commit_add(w, slot, word, code, arg)->next = GANG__GIVES_BACK;
+}
+
 /* All operations take effect in one step, or none does.
  *   raises   some operation gives back (or brings a node up)
  *   refused  on a refusal receives the number of the first operation that does not fit, NULL

@@ -42,14 +42,12 @@ struct gang__buckets gang__buckets_of(struct gang__layout layout, const uint64_t
     if (gang__head_state(payload[GANG__WORD_HEAD]) != GANG__STATE_UP)
         return buckets;
     buckets.cpu = gang__bucket_for_cpu(gang__head_cpu(payload[GANG__WORD_HEAD]));
-    /* The bits set in each number below 16, four bits each. */
-    const uint64_t ones_of = UINT64_C(0x4332322132212110);
     uint32_t whole = 0;
     uint64_t any = 0;
     unsigned end = GANG__WORD_SHARES + gang__share_words(layout);
     for (unsigned i = GANG__WORD_SHARES; i < end; i++) {
         any |= payload[i];
-        whole += (uint32_t)(ones_of >> 4 * gang__whole(payload[i])) & 15;
+        whole += gang__whole_count(payload[i]);
     }
     if (whole)
         buckets.gpu = gang__bucket_for_gpus(whole);

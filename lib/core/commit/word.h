@@ -120,15 +120,27 @@ static inline uint32_t gang__popcount(uint64_t x)
     return (uint32_t)(x * UINT64_C(0x0101010101010101) >> 56);
 }
 
-/* The devices of a share word that are whole (1000), as four bits. Judges all fields at once: of
- * the difference to 1000 a field is zero if neither its low nine bits carry nor its top bit is
- * set. */
+/* The lowest bit of each field of a share word. */
+#define GANG__SHARE_ONES (UINT64_C(1) | UINT64_C(1) << 10 | UINT64_C(1) << 20 | UINT64_C(1) << 30)
+
+/* The lowest bit of each field of a share word whose device is whole (1000). Judges all fields at
+ * once: of the difference to 1000 a field is zero if neither its low nine bits carry nor its top
+ * bit is set. */
+static inline uint64_t gang__whole_fields(uint64_t payload)
+{
+    uint64_t x = payload ^ 1000 * GANG__SHARE_ONES;
+    return (~(((x & 511 * GANG__SHARE_ONES) + 511 * GANG__SHARE_ONES) | x) >> 9) & GANG__SHARE_ONES;
+}
+
+/* The devices of a share word that are whole, as four bits; and how many. */
 static inline uint32_t gang__whole(uint64_t payload)
 {
-    const uint64_t ones = UINT64_C(1) | UINT64_C(1) << 10 | UINT64_C(1) << 20 | UINT64_C(1) << 30;
-    uint64_t x = payload ^ 1000 * ones;
-    uint64_t z = (~(((x & 511 * ones) + 511 * ones) | x) >> 9) & ones;
+    uint64_t z = gang__whole_fields(payload);
     return (uint32_t)(z | z >> 9 | z >> 18 | z >> 27) & 15;
+}
+static inline uint32_t gang__whole_count(uint64_t payload)
+{
+    return (uint32_t)(gang__whole_fields(payload) * GANG__SHARE_ONES >> 30) & 7;
 }
 
 /* Are fields 0 and 2 of a share word at least those of another? If so, a guard bit above each field

@@ -24,16 +24,14 @@ void gang__release_sum(const uint64_t *task, bool pool, uint64_t *sum)
 static void release_task(gang_worker *w, uint32_t slot, const uint64_t *task)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
-    unsigned deltas = gang__task_deltas(task);
-    for (unsigned i = 0; i < deltas; i++) {
-        uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
-        unsigned word = gang__delta_word(delta);
-        if (delta & (GANG__DELTA_POOL | GANG__DELTA_SHARED))
+    const uint64_t *delta = task + GANG__TASK_HEAD, *end = delta + gang__task_deltas(task);
+    for (; delta < end; delta++) {
+        unsigned word = gang__delta_word(*delta);
+        if (*delta & (GANG__DELTA_POOL | GANG__DELTA_SHARED))
             continue;
-        if (word == GANG__WORD_HEAD)
-            gang__commit_add(&w->commit, slot, word, GANG__OP_HEAD, payload | GANG__HEAD_GIVE);
-        else
-            gang__commit_add(&w->commit, slot, word, gang__code_of(layout, word, true), payload);
+        enum gang__code code =
+            word == GANG__WORD_HEAD ? GANG__OP_HEAD : gang__code_of(layout, word, true);
+        gang__commit_give(&w->commit, slot, word, code, gang__payload(*delta));
     }
 }
 
@@ -45,11 +43,10 @@ void gang__release_words(gang_worker *w, uint32_t slot, uint64_t *sum)
     for (unsigned i = 0; i < words; i++) {
         if (!sum[i])
             continue;
-        if (i == GANG__WORD_HEAD)
-            gang__commit_add(&w->commit, slot, i, GANG__OP_HEAD, sum[i] | GANG__HEAD_GIVE);
-        else
-            gang__commit_add(&w->commit, slot, i,
-                             pool ? GANG__OP_GIVE : gang__code_of(layout, i, true), sum[i]);
+        enum gang__code code = i == GANG__WORD_HEAD ? GANG__OP_HEAD
+                               : pool               ? GANG__OP_GIVE
+                                                    : gang__code_of(layout, i, true);
+        gang__commit_give(&w->commit, slot, i, code, sum[i]);
         sum[i] = 0;
     }
 }
@@ -60,27 +57,12 @@ static uint64_t key_of(const struct gang__alloc *a, const uint64_t *task)
     return task[0] << 32 | (uint32_t)(task - a->data);
 }
 
-/* Release, in one commit, the tasks with keys {slot, offset in data} in placer->order. The `kept`
- * tasks after them release only their share of the pool. */
-static gang_result release_tasks(gang_worker *w, const struct gang__alloc *a, size_t count,
-                                 size_t kept)
+/* Describes the release of the tasks with keys in placer->order, by nodes; of the `kept` tasks after
+ * them, only of their share of the pool. */
+static void describe_release(gang_worker *w, const struct gang__alloc *a, size_t count, size_t kept)
 {
-    struct gang__placer *placer = w->place;
+    const struct gang__placer *placer = w->place;
     uint64_t sum[GANG__MAX_WORDS] = {0};
-    size_t ops = GANG__MAX_WORDS;
-    for (size_t i = 0; i < count; i++)
-        ops += gang__task_deltas(a->data + (uint32_t)placer->order[i]);
-    gang_result r = gang__commit_reserve(&w->commit, ops);
-    if (r != GANG_OK)
-        return r;
-    gang__sort_keys(placer->order, count);
-    for (size_t i = 0; a->request->policy == GANG_POLICY_GPU_CLUSTERING && i < count + kept; i++) {
-        const uint64_t *task = a->data + (uint32_t)placer->order[i];
-        if (!gang__task_is_holder(task))
-            gang__task_count_add(w->cluster, (uint32_t)task[0],
-                                 &a->request->group[gang__task_group(task)], true);
-    }
-    gang__commit_begin(&w->commit);
     if (a->request->uses_pool) { /* the pool is slot 0: first */
         for (size_t i = 0; i < count + kept; i++)
             gang__release_sum(a->data + (uint32_t)placer->order[i], true, sum);
@@ -100,6 +82,40 @@ static gang_result release_tasks(gang_worker *w, const struct gang__alloc *a, si
         }
         before = slot;
     }
+}
+
+/* For GANG_POLICY_GPU_CLUSTERING (request/task_count.h). */
+static void task_counts_drop(gang_worker *w, const struct gang__alloc *a, size_t count)
+{
+    const struct gang__placer *placer = w->place;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t *task = a->data + (uint32_t)placer->order[i];
+        if (!gang__task_is_holder(task))
+            gang__task_count_add(w->cluster, (uint32_t)task[0],
+                                 &a->request->group[gang__task_group(task)], true);
+    }
+}
+
+/* Release, in one commit, the tasks with keys {slot, offset in data} in placer->order. The `kept`
+ * tasks after them release only their share of the pool. */
+static gang_result release_tasks(gang_worker *w, const struct gang__alloc *a, size_t count,
+                                 size_t kept)
+{
+    struct gang__placer *placer = w->place;
+    size_t ops = GANG__MAX_WORDS;
+    for (size_t i = 0; i < count; i++)
+        ops += gang__task_deltas(a->data + (uint32_t)placer->order[i]);
+    gang_result r = gang__commit_reserve(&w->commit, ops);
+    if (r != GANG_OK)
+        return r;
+    gang__sort_keys(placer->order, count);
+    if (a->request->policy == GANG_POLICY_GPU_CLUSTERING)
+        task_counts_drop(w, a, count + kept);
+    gang__commit_begin(&w->commit);
+    if (count == 1 && !a->request->uses_pool)
+        release_task(w, (uint32_t)(placer->order[0] >> 32), a->data + (uint32_t)placer->order[0]);
+    else
+        describe_release(w, a, count, kept);
     gang__commit_run(&w->commit, true, NULL); /* nothing in it can be refused */
     gang__index_update(&w->cluster->commit, placer->order, count);
     if (a->request->has_affinity)
