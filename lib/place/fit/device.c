@@ -53,14 +53,17 @@ uint64_t gang__choose_gpus_together(const struct gang__fit_ctx *f, uint64_t free
 /* Move the lowest bits of one word, at most `most`, to another. Returns how many. */
 static uint32_t move_bits(uint64_t bits, uint32_t most, uint64_t *to)
 {
-    uint32_t there = gang__popcount(bits);
+    enum { FEW = 8 }; /* as many are moved faster than the bits of the word are counted */
+    uint32_t there = most > FEW ? gang__popcount(bits) : most + 1;
     if (there <= most) {
         *to |= bits;
         return there;
     }
-    for (uint32_t i = 0; i < most; i++, bits &= bits - 1)
-        *to |= bits & (~bits + 1);
-    return most;
+    uint64_t rest = bits;
+    for (there = 0; there < most && rest; there++)
+        rest &= rest - 1;
+    *to |= bits ^ rest;
+    return there;
 }
 
 uint32_t gang__cores_in(const struct gang__node_type *type, uint32_t domain, const uint64_t *free)
@@ -129,11 +132,26 @@ static uint32_t take_together(const struct gang__node_type *type, const uint64_t
     return count;
 }
 
+/* The usual case: the GPUs lie in one domain, which has all the cores. False: it is not so. */
+static bool take_inside(const struct gang__node_type *type, const uint64_t *free, uint64_t gpus,
+                        uint32_t count, uint64_t *taken)
+{
+    int32_t d = gang__numa_index(type, type->spec->gpus[__builtin_ctzll(gpus)].numa);
+    if (d < 0 || (gpus & ~type->numa_gpus[d]))
+        return false;
+    for (unsigned i = 0; i < type->layout.core_words; i++)
+        taken[i] = 0;
+    return take_in(type, (uint32_t)d, free, count, taken) == count;
+}
+
 bool gang__choose_cores(const struct gang__node_type *type, const uint64_t *free, uint64_t gpus,
                         uint32_t count, int32_t numa, uint64_t *taken)
 {
     unsigned words = type->layout.core_words;
     uint32_t there = 0, left = count;
+    if (gpus && !type->single_numa && numa != GANG_NUMA_NONE &&
+        take_inside(type, free, gpus, count, taken))
+        return true;
     for (unsigned i = 0; i < words; i++) {
         there += gang__popcount(free[i]);
         taken[i] = free[i];
