@@ -134,19 +134,21 @@ static unsigned delta_count(const struct gang__plan *p, const struct gang__task_
     return n;
 }
 
-/* Words of data for what is planned: exactly for few tasks, which may then do without a buffer, and
- * at most for many. */
+/* Words of data for what is planned, at most. If these are more than a record has without a buffer,
+ * but the tasks are few, the exact number. */
 static size_t data_size(const struct gang__plan *p)
 {
     enum { FEW = 4 };
-    size_t words = p->request->exclusive ? gang__exclusive_size(p) : 0;
+    size_t words = p->request->exclusive ? gang__exclusive_size(p) : 0, most = words;
     for (size_t i = 0; i < p->tasks.count; i++) {
         const struct gang__task_plan *planned = &p->tasks.plan[i];
-        words += GANG__TASK_HEAD;
-        words += p->tasks.count <= FEW ? delta_count(p, planned)
-                                       : p->nodes.copy[planned->copy].words +
-                                             p->request->group[planned->group].pool_need_count;
+        most += GANG__TASK_HEAD + p->nodes.copy[planned->copy].words +
+                p->request->group[planned->group].pool_need_count;
     }
+    if (p->tasks.count > FEW || most <= (size_t)1 << GANG__SMALL_CLASS)
+        return most;
+    for (size_t i = 0; i < p->tasks.count; i++)
+        words += GANG__TASK_HEAD + delta_count(p, &p->tasks.plan[i]);
     return words;
 }
 
