@@ -271,13 +271,19 @@ static bool raise_index(struct gang__cells *c, const struct target *t, const str
         if (gang__load(&t->w->desc.ss) != undecided)
             return false;
         /* In this order: the words of a layout are published before it. */
-        struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
-        struct gang__words at = gang__words_of(c, slot);
+        struct gang__chunk *chunk = gang__chunk_of(c, slot);
+        struct gang__layout layout = gang__layout_at(chunk, slot);
+        struct gang__words at = gang__words_in(chunk, slot);
         unsigned words = GANG__WORD_SHARES + gang__share_words(layout);
+        bool first = op == l->ops;
         op = payloads_after(op, end, &at, own, words, payload);
         if (gang__load(&t->w->desc.ss) != undecided)
             return false;
-        if (slot != GANG__POOL)
+        if (slot == GANG__POOL)
+            continue;
+        if (first && op == end) /* the only cell */
+            gang__index_raise(c, slot, layout, gang__buckets_of(layout, payload));
+        else
             gang__index_batch_add(&batch, slot, layout,
                                   gang__buckets_of_like(layout, payload, &last));
     }
@@ -429,15 +435,14 @@ static enum carry_result carry(struct gang__cells *c, const struct target *t, bo
     return OVER;
 }
 
-/* Carries a commit, and whatever blocks it, to its end. Returns the number of others helped. */
-static int64_t run(struct gang__cells *c, const struct target *mine, bool own)
+/* The same after its first blocker was met at operation `my_place`. */
+static int64_t run_blocked(struct gang__cells *c, const struct target *mine, bool own,
+                           uint32_t my_place, struct target now)
 {
     int64_t helped = 0;
-    uint32_t my_place = 0; /* claims stay while the commit is undecided */
-    struct target now = *mine;
     uint32_t place = 0;
     for (;;) {
-        bool is_mine = now.ref == mine->ref;
+        bool is_mine = now.ref == mine->ref; /* its claims stay while the commit is undecided */
         struct target blocker;
         uint32_t *at = is_mine ? &my_place : &place;
         if (carry(c, &now, own && is_mine, at, &blocker) == BLOCKED) {
@@ -450,6 +455,16 @@ static int64_t run(struct gang__cells *c, const struct target *mine, bool own)
             now = *mine;
         }
     }
+}
+
+/* Carries a commit, and whatever blocks it, to its end. Returns the number of others helped. */
+static int64_t run(struct gang__cells *c, const struct target *mine, bool own)
+{
+    uint32_t place = 0;
+    struct target blocker;
+    return carry(c, mine, own, &place, &blocker) == OVER
+               ? 0
+               : run_blocked(c, mine, own, place, blocker);
 }
 
 /* ---- the owner's side ------------------------------------------------------------------------ */

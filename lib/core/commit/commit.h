@@ -18,33 +18,50 @@ static inline gang_result gang__commit_reserve(struct gang__committer *w, size_t
 /* Begins to describe a commit, which gang__commit_run() ends. */
 void gang__commit_begin(struct gang__committer *w);
 
-/* Adds an operation. Slots ascend, and each word of a slot comes at most once. All stores release:
- * a helper that sees one of them sees the BUILDING stored before. */
-static inline struct gang__op *gang__commit_add(struct gang__committer *w, uint32_t slot,
-                                                unsigned word, enum gang__code code, uint64_t arg)
+/* Describes the operations on one cell. Slots ascend, and each word of a slot comes at most once. */
+struct gang__cell_ops {
+    struct gang__committer *w;
+    struct gang__op *next;
+    uint64_t unagreed;
+    uint32_t slot;
+};
+static inline struct gang__cell_ops gang__cell_ops_begin(struct gang__committer *w, uint32_t slot)
 {
-    struct gang__op *op = gang__load_relaxed(&w->desc.ops) + w->op_count++;
-    gang__store(&op->where, gang__op_where(slot, word, code));
+    struct gang__op *next = gang__load_relaxed(&w->desc.ops) + w->op_count;
+    return (struct gang__cell_ops){w, next, w->unagreed, slot};
+}
+static inline void gang__cell_ops_end(const struct gang__cell_ops *o)
+{
+    o->w->op_count = (uint32_t)(o->next - gang__load_relaxed(&o->w->desc.ops));
+}
+
+/* Adds an operation; `foreseen`: see gang__op.next. All stores release: a helper that sees one of
+ * them sees the BUILDING stored before. */
+static inline void gang__cell_ops_add(struct gang__cell_ops *o, unsigned word, enum gang__code code,
+                                      uint64_t arg, uint64_t foreseen)
+{
+    struct gang__op *op = o->next++;
+    gang__store(&op->where, gang__op_where(o->slot, word, code));
     gang__store(&op->arg, arg);
-    gang__store(&op->agreed, w->unagreed);
-    op->next = GANG__UNFORESEEN;
-    return op;
+    gang__store(&op->agreed, o->unagreed);
+    op->next = foreseen;
 }
 
-/* Adds an operation that takes, planned on a payload that it fits. If the commit finds the same
- * payload, it need not judge it again. */
-static inline void gang__commit_take(struct gang__committer *w, uint32_t slot, unsigned word,
-                                     enum gang__code code, uint64_t arg, uint64_t was)
-{
-    gang__commit_add(w, slot, word, code, arg)->next = was;
-}
-
-/* Adds an operation that gives back what was taken, and changes nothing else. */
-static inline void gang__commit_give(struct gang__committer *w, uint32_t slot, unsigned word,
-                                     enum gang__code code, uint64_t payload)
+/* One that gives back what was taken, and changes nothing else. */
+static inline void gang__cell_ops_give(struct gang__cell_ops *o, unsigned word,
+                                       enum gang__code code, uint64_t payload)
 {
     uint64_t arg = code == GANG__OP_HEAD ? payload | GANG__HEAD_GIVE : payload;
-    gang__commit_add(w, slot, word, code, arg)->next = GANG__GIVES_BACK;
+    gang__cell_ops_add(o, word, code, arg, GANG__GIVES_BACK);
+}
+
+/* One alone. */
+static inline void gang__commit_add(struct gang__committer *w, uint32_t slot, unsigned word,
+                                    enum gang__code code, uint64_t arg)
+{
+    struct gang__cell_ops o = gang__cell_ops_begin(w, slot);
+    gang__cell_ops_add(&o, word, code, arg, GANG__UNFORESEEN);
+    gang__cell_ops_end(&o);
 }
 
 /* All operations take effect in one step, or none does.

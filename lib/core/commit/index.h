@@ -60,7 +60,7 @@ struct gang__index_words {
 static inline struct gang__index_words gang__index_words_of(struct gang__cells *c,
                                                             uint32_t class_id, uint32_t slot)
 {
-    struct gang__chunk *chunk = gang__chunk_of(c, slot);
+    const struct gang__chunk *chunk = gang__chunk_of(c, slot);
     struct gang__leaf *leaf = chunk ? gang__load(&chunk->leaf[class_id]) : NULL;
     struct gang__index_words at = {c, class_id, slot - slot % GANG__FAN,
                                    leaf ? leaf->bits[slot % GANG__CHUNK / GANG__FAN] : NULL};
@@ -80,11 +80,22 @@ void gang__index_batch_add(struct gang__index_batch *l, uint32_t slot, struct ga
                            struct gang__buckets buckets);
 void gang__index_batch_end(struct gang__index_batch *l);
 
+/* The same for one node, at once. */
+void gang__index_raise(struct gang__cells *c, uint32_t slot, struct gang__layout layout,
+                       struct gang__buckets buckets);
+
 /* Brings the index up to date after nodes changed: each is found in its buckets, and no longer in
  * its former ones. Cheap if nothing changed. Lock-free.
  *   keys  slots in the upper halves, ascending; a slot may come several times */
-void gang__index_update(struct gang__cells *c, const uint64_t *keys, size_t count);
 void gang__index_update_slot(struct gang__cells *c, uint32_t slot);
+void gang__index_update_many(struct gang__cells *c, const uint64_t *keys, size_t count);
+static inline void gang__index_update(struct gang__cells *c, const uint64_t *keys, size_t count)
+{
+    if (count == 1)
+        gang__index_update_slot(c, (uint32_t)(keys[0] >> 32));
+    else
+        gang__index_update_many(c, keys, count);
+}
 
 /* Takes a node out of a row in which a search met it and where it does not belong. Lock-free. */
 void gang__index_repair(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned row);

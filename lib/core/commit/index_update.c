@@ -52,6 +52,13 @@ static void set_buckets(const struct gang__index_words *at, uint32_t slot,
         gang__index_set(at, gang__cpu_row(buckets.cpu), bit);
 }
 
+void gang__index_raise(struct gang__cells *c, uint32_t slot, struct gang__layout layout,
+                       struct gang__buckets buckets)
+{
+    struct gang__index_words at = gang__index_words_of(c, layout.class_id, slot);
+    set_buckets(&at, slot, buckets);
+}
+
 void gang__index_repair(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned row)
 {
     struct gang__index_words at = gang__index_words_of(c, class_id, slot);
@@ -153,10 +160,10 @@ static void update_one(struct gang__cells *c, uint32_t slot)
     set_buckets(&at, slot, moved(from, now));
     if (before != hint)
         repair_both(&at, slot, buckets_in(before));
-    if (from.gpu)
-        leave_row(&at, gang__gpu_row(from.gpu), seen.gpu, now.gpu == from.gpu ? 0 : bit);
-    if (from.cpu)
-        leave_row(&at, gang__cpu_row(from.cpu), seen.cpu, now.cpu == from.cpu ? 0 : bit);
+    if (from.gpu && from.gpu != now.gpu)
+        leave_row(&at, gang__gpu_row(from.gpu), seen.gpu, bit);
+    if (from.cpu && from.cpu != now.cpu)
+        leave_row(&at, gang__cpu_row(from.cpu), seen.cpu, bit);
 }
 
 /* Nodes of one leaf word that stood in the same buckets at the last update. */
@@ -202,13 +209,9 @@ static void update_run(struct gang__cells *c, const struct run *r)
         leave_row(&at, gang__cpu_row(from.cpu), seen.cpu, cpu_left);
 }
 
-void gang__index_update(struct gang__cells *c, const uint64_t *keys, size_t count)
+void gang__index_update_many(struct gang__cells *c, const uint64_t *keys, size_t count)
 {
     struct run r = {0, {0, 0, 0, 0}, 0, 0};
-    if (count == 1) {
-        gang__index_update_slot(c, (uint32_t)(keys[0] >> 32));
-        return;
-    }
     for (size_t i = 0; i < count; i++) {
         uint32_t slot = (uint32_t)(keys[i] >> 32);
         if (slot == GANG__POOL || (i && slot == (uint32_t)(keys[i - 1] >> 32)))

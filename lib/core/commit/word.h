@@ -135,8 +135,8 @@ static inline uint64_t gang__whole_fields(uint64_t payload)
 /* The devices of a share word that are whole, as four bits; and how many. */
 static inline uint32_t gang__whole(uint64_t payload)
 {
-    uint64_t z = gang__whole_fields(payload);
-    return (uint32_t)(z | z >> 9 | z >> 18 | z >> 27) & 15;
+    const uint64_t gather = UINT64_C(1) << 30 | UINT64_C(1) << 21 | UINT64_C(1) << 12 | 1 << 3;
+    return (uint32_t)(gang__whole_fields(payload) * gather >> 30) & 15;
 }
 static inline uint32_t gang__whole_count(uint64_t payload)
 {
@@ -286,8 +286,8 @@ static inline uint64_t gang__health_mask(struct gang__layout l, const uint64_t *
 /* The share word that takes `share` of each of four devices (four bits). */
 static inline uint64_t gang__shares_of(uint32_t four, uint32_t share)
 {
-    uint64_t m = four;
-    return ((m & 1) | (m & 2) << 9 | (m & 4) << 18 | (m & 8) << 27) * share;
+    const uint64_t spread = UINT64_C(1) | UINT64_C(1) << 9 | UINT64_C(1) << 18 | UINT64_C(1) << 27;
+    return (four * spread & GANG__SHARE_ONES) * share;
 }
 
 /* The devices that are whole, as bits. */
@@ -299,9 +299,11 @@ static inline uint64_t gang__whole_devices(struct gang__layout l, const uint64_t
     return whole;
 }
 
-/* The code that takes from, or gives to, word `w` (not the head). */
+/* The code that takes from, or gives to, word `w`. */
 static inline enum gang__code gang__code_of(struct gang__layout l, unsigned w, bool give)
 {
+    if (w == GANG__WORD_HEAD)
+        return GANG__OP_HEAD;
     if (w >= GANG__WORD_SHARES && w < gang__first_core(l))
         return give ? GANG__OP_GIVE_SHARES : GANG__OP_TAKE_SHARES;
     if (w >= gang__first_core(l) && w < gang__first_amount(l))

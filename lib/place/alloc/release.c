@@ -24,31 +24,30 @@ void gang__release_sum(const uint64_t *task, bool pool, uint64_t *sum)
 static void release_task(gang_worker *w, uint32_t slot, const uint64_t *task)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
+    struct gang__cell_ops ops = gang__cell_ops_begin(&w->commit, slot);
     const uint64_t *delta = task + GANG__TASK_HEAD, *end = delta + gang__task_deltas(task);
     for (; delta < end; delta++) {
         unsigned word = gang__delta_word(*delta);
-        if (*delta & (GANG__DELTA_POOL | GANG__DELTA_SHARED))
-            continue;
-        enum gang__code code =
-            word == GANG__WORD_HEAD ? GANG__OP_HEAD : gang__code_of(layout, word, true);
-        gang__commit_give(&w->commit, slot, word, code, gang__payload(*delta));
+        if (!(*delta & (GANG__DELTA_POOL | GANG__DELTA_SHARED)))
+            gang__cell_ops_give(&ops, word, gang__code_of(layout, word, true),
+                                gang__payload(*delta));
     }
+    gang__cell_ops_end(&ops);
 }
 
 void gang__release_words(gang_worker *w, uint32_t slot, uint64_t *sum)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
+    struct gang__cell_ops ops = gang__cell_ops_begin(&w->commit, slot);
     bool pool = slot == GANG__POOL;
     unsigned words = pool ? (unsigned)GANG__MAX_WORDS : gang__word_count(layout);
     for (unsigned i = 0; i < words; i++) {
         if (!sum[i])
             continue;
-        enum gang__code code = i == GANG__WORD_HEAD ? GANG__OP_HEAD
-                               : pool               ? GANG__OP_GIVE
-                                                    : gang__code_of(layout, i, true);
-        gang__commit_give(&w->commit, slot, i, code, sum[i]);
+        gang__cell_ops_give(&ops, i, pool ? GANG__OP_GIVE : gang__code_of(layout, i, true), sum[i]);
         sum[i] = 0;
     }
+    gang__cell_ops_end(&ops);
 }
 
 /* The key of an entry in placer->order: slot, offset in data. */

@@ -29,35 +29,35 @@ static bool is_touched(struct gang__plan *p, const struct gang__node_copy *v)
 }
 
 /* The part of a word that a plan takes: the difference, for bits and for counts. */
-static inline void take(gang_worker *w, const struct gang__node_copy *v, unsigned i,
-                        enum gang__code code, const uint64_t *was, const uint64_t *now)
+static inline void take(struct gang__cell_ops *ops, unsigned i, enum gang__code code,
+                        const uint64_t *was, const uint64_t *now)
 {
     if (was[i] != now[i])
-        gang__commit_take(&w->commit, v->slot, i, code, was[i] - now[i], was[i]);
+        gang__cell_ops_add(ops, i, code, was[i] - now[i], was[i]);
 }
 
 static void add_node_copy(gang_worker *w, struct gang__plan *p, const struct gang__node_copy *v)
 {
     const uint64_t *was = gang__words_was(p, v), *now = gang__words_now(p, v);
-    unsigned i = 1;
+    struct gang__cell_ops ops = gang__cell_ops_begin(&w->commit, v->slot);
+    unsigned i = 1, words = v->words;
     if (v->node) {
         unsigned cores = gang__first_core(v->layout), amounts = cores + v->layout.core_words;
         uint64_t cpu = gang__head_cpu(was[0]) - gang__head_cpu(now[0]);
         bool share_cpu = (p->mode.timeshare & GANG__TIMESHARE_CPU) != 0;
-        gang__commit_take(&w->commit, v->slot, GANG__WORD_HEAD, GANG__OP_HEAD,
-                          (share_cpu ? 0 : cpu) |
-                              (p->mode.adopting ? GANG__HEAD_IF_THERE : GANG__HEAD_IF_UP),
-                          was[0]);
-        take(w, v, GANG__WORD_MEMORY, GANG__OP_TAKE, was, now);
-        for (i = GANG__WORD_SHARES; i < cores; i++)
-            if (!(p->mode.timeshare & GANG__TIMESHARE_GPU))
-                take(w, v, i, GANG__OP_TAKE_SHARES, was, now);
-        for (; i < amounts; i++)
-            if (!share_cpu)
-                take(w, v, i, GANG__OP_TAKE_BITS, was, now);
+        bool share_gpu = (p->mode.timeshare & GANG__TIMESHARE_GPU) != 0;
+        uint64_t where = p->mode.adopting ? GANG__HEAD_IF_THERE : GANG__HEAD_IF_UP;
+        gang__cell_ops_add(&ops, GANG__WORD_HEAD, GANG__OP_HEAD, (share_cpu ? 0 : cpu) | where,
+                           was[0]);
+        take(&ops, GANG__WORD_MEMORY, GANG__OP_TAKE, was, now);
+        for (i = share_gpu ? cores : GANG__WORD_SHARES; i < cores; i++)
+            take(&ops, i, GANG__OP_TAKE_SHARES, was, now);
+        for (i = share_cpu ? amounts : cores; i < amounts; i++)
+            take(&ops, i, GANG__OP_TAKE_BITS, was, now);
     }
-    for (; i < v->words; i++)
-        take(w, v, i, GANG__OP_TAKE, was, now);
+    for (; i < words; i++)
+        take(&ops, i, GANG__OP_TAKE, was, now);
+    gang__cell_ops_end(&ops);
 }
 
 static inline gang_result commit(gang_worker *w, struct gang__plan *p)
