@@ -78,7 +78,7 @@ _Static_assert(sizeof(struct gang__slot) == 32, "slots do not straddle cache lin
 struct gang__chunk {
     struct gang__cell cell[GANG__CHUNK];
     struct gang__slot slot[GANG__CHUNK];
-    /* The words past GANG__CELL_WORDS. Stored before the layout of the slot -> gang__words_of()
+    /* The words past GANG__CELL_WORDS. Stored before the layout of the slot -> gang__word_in()
      * of a thread that loaded the layout. */
     _Atomic(gang__a64 *) overflow[GANG__CHUNK];
     _Atomic(struct gang__leaf *) leaf[GANG__GPU_CLASSES]; /* see the head of this file */
@@ -216,16 +216,16 @@ static inline struct gang__chunk *gang__chunk_of(const struct gang__cells *c, ui
     return gang__load(&c->chunk[slot / GANG__CHUNK]);
 }
 
-/* The two arrays that hold the words of a slot. */
+/* Where the words of a slot are. The pointer to those past the cell lies on a cache line of its
+ * own: only who needs one of them reads it. */
 struct gang__words {
     struct gang__cell *cell;
-    gang__a64 *overflow;
+    _Atomic(gang__a64 *) *overflow;
 };
 
 static inline struct gang__words gang__words_in(struct gang__chunk *chunk, uint32_t slot)
 {
-    struct gang__words w = {&chunk->cell[slot % GANG__CHUNK],
-                            gang__load(&chunk->overflow[slot % GANG__CHUNK])};
+    struct gang__words w = {&chunk->cell[slot % GANG__CHUNK], &chunk->overflow[slot % GANG__CHUNK]};
     return w;
 }
 
@@ -236,7 +236,8 @@ static inline struct gang__words gang__words_of(const struct gang__cells *c, uin
 
 static inline gang__a64 *gang__word_in(const struct gang__words *w, unsigned i)
 {
-    return i < GANG__CELL_WORDS ? &w->cell->word[i] : &w->overflow[i - GANG__CELL_WORDS];
+    return i < GANG__CELL_WORDS ? &w->cell->word[i]
+                                : &gang__load(w->overflow)[i - GANG__CELL_WORDS];
 }
 
 static inline struct gang__slot *gang__slot_at(struct gang__chunk *chunk, uint32_t slot)
@@ -247,6 +248,14 @@ static inline struct gang__slot *gang__slot_at(struct gang__chunk *chunk, uint32
 static inline struct gang__layout gang__layout_at(struct gang__chunk *chunk, uint32_t slot)
 {
     return gang__layout_unpack(gang__load(&gang__slot_at(chunk, slot)->layout));
+}
+
+/* Cell and slot of a node lie far from those of others: begins to load them. */
+static inline void gang__node_prefetch(const struct gang__cells *c, uint32_t slot)
+{
+    struct gang__chunk *chunk = gang__chunk_of(c, slot);
+    __builtin_prefetch(&chunk->cell[slot % GANG__CHUNK], 1);
+    __builtin_prefetch(gang__slot_at(chunk, slot), 1);
 }
 
 /* The words of the pool's cell: one for each kind, after the first two. */

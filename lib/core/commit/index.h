@@ -67,6 +67,20 @@ static inline struct gang__index_words gang__index_words_of(struct gang__cells *
     return at;
 }
 
+/* Begins to load the words of the rows in which a node stood at the last update, and beside which it
+ * will stand. A full node will have a few whole devices. */
+static inline void gang__index_prefetch(struct gang__cells *c, uint32_t slot,
+                                        struct gang__layout layout)
+{
+    struct gang__index_words at = gang__index_words_of(c, layout.class_id, slot);
+    uint32_t hint = gang__load(&gang__slot_at(gang__chunk_of(c, slot), slot)->bucket_hint);
+    unsigned gpu = hint & 0xff ? hint & 0xff : (unsigned)GANG__GPU_WHOLE + 1;
+    if (at.row && (hint >> 8)) {
+        __builtin_prefetch(&at.row[gang__gpu_row((uint8_t)gpu)], 1);
+        __builtin_prefetch(&at.row[gang__cpu_row((uint8_t)(hint >> 8))], 1);
+    }
+}
+
 /* Makes nodes findable in buckets. A commit calls it before the decision that raises the nodes to
  * them, while their cells are claimed. Gathers the bits of one index word and sets them at once;
  * all are set when gang__index_batch_end() returns. Lock-free. */

@@ -24,6 +24,7 @@ void gang__release_sum(const uint64_t *task, bool pool, uint64_t *sum)
 static void release_task(gang_worker *w, uint32_t slot, const uint64_t *task)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
+    gang__index_prefetch(&w->cluster->commit, slot, layout);
     struct gang__cell_ops ops = gang__cell_ops_begin(&w->commit, slot);
     const uint64_t *delta = task + GANG__TASK_HEAD, *end = delta + gang__task_deltas(task);
     for (; delta < end; delta++) {
@@ -137,8 +138,10 @@ gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
         if (!gang__order_reserve(worker, gang__alloc_entries(a)))
             r = GANG_ENOMEM;
         const uint64_t *task = r == GANG_OK ? gang__entry_first(a) : NULL;
-        for (; task; task = gang__entry_next(a, task))
+        for (; task; task = gang__entry_next(a, task)) {
+            gang__node_prefetch(&worker->cluster->commit, (uint32_t)task[0]);
             placer->order[count++] = key_of(a, task);
+        }
         if (r == GANG_OK)
             r = release_tasks(worker, a, count, 0);
         if (r == GANG_OK)

@@ -175,7 +175,7 @@ static uint32_t put_task(const struct gang__plan *p, const struct gang__task_pla
                          uint64_t *task)
 {
     unsigned n = deltas_of(p, planned, task + GANG__TASK_HEAD);
-    task[0] = p->nodes.copy[planned->copy].node->id;
+    task[0] = gang__node_id_met(p->c, p->nodes.copy[planned->copy].slot);
     task[1] = gang__task_word_of(planned->number, n, planned->group);
     return GANG__TASK_HEAD + n;
 }
