@@ -44,10 +44,10 @@ struct gang__buckets gang__buckets_of(struct gang__layout layout, const uint64_t
     buckets.cpu = gang__bucket_for_cpu(gang__head_cpu(payload[GANG__WORD_HEAD]));
     uint32_t whole = 0;
     uint64_t any = 0;
-    unsigned end = GANG__WORD_SHARES + gang__share_words(layout);
-    for (unsigned i = GANG__WORD_SHARES; i < end; i++) {
-        any |= payload[i];
-        whole += gang__whole_count(payload[i]);
+    const uint64_t *share = payload + GANG__WORD_SHARES, *end = share + gang__share_words(layout);
+    for (; share < end; share++) {
+        any |= *share;
+        whole += gang__whole_count(*share);
     }
     if (whole)
         buckets.gpu = gang__bucket_for_gpus(whole);

@@ -26,12 +26,12 @@ static void release_task(gang_worker *w, uint32_t slot, const uint64_t *task)
     struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
     gang__index_prefetch(&w->cluster->commit, slot, layout);
     struct gang__cell_ops ops = gang__cell_ops_begin(&w->commit, slot);
-    const uint64_t *delta = task + GANG__TASK_HEAD, *end = delta + gang__task_deltas(task);
-    for (; delta < end; delta++) {
-        unsigned word = gang__delta_word(*delta);
-        if (!(*delta & (GANG__DELTA_POOL | GANG__DELTA_SHARED)))
-            gang__cell_ops_give(&ops, word, gang__code_of(layout, word, true),
-                                gang__payload(*delta));
+    const uint64_t *end = task + gang__task_words(task);
+    for (const uint64_t *delta = task + GANG__TASK_HEAD; delta < end; delta++) {
+        uint64_t held = *delta;
+        unsigned word = gang__delta_word(held);
+        if (!(held & (GANG__DELTA_POOL | GANG__DELTA_SHARED)))
+            gang__cell_ops_give(&ops, word, gang__code_of(layout, word, true), gang__payload(held));
     }
     gang__cell_ops_end(&ops);
 }

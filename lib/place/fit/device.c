@@ -132,10 +132,11 @@ static uint32_t take_together(const struct gang__node_type *type, const uint64_t
     return count;
 }
 
-/* The usual case: the GPUs lie in one domain, which has all the cores. False: it is not so. */
-static bool take_inside(const struct gang__node_type *type, const uint64_t *free, uint64_t gpus,
-                        uint32_t count, uint64_t *taken)
+bool gang__choose_cores_beside(const struct gang__node_type *type, const uint64_t *free,
+                               uint64_t gpus, uint32_t count, uint64_t *taken)
 {
+    if (!gpus || type->single_numa)
+        return false;
     int32_t d = gang__numa_index(type, type->spec->gpus[__builtin_ctzll(gpus)].numa);
     if (d < 0 || (gpus & ~type->numa_gpus[d]))
         return false;
@@ -149,9 +150,6 @@ bool gang__choose_cores(const struct gang__node_type *type, const uint64_t *free
 {
     unsigned words = type->layout.core_words;
     uint32_t there = 0, left = count;
-    if (gpus && !type->single_numa && numa != GANG_NUMA_NONE &&
-        take_inside(type, free, gpus, count, taken))
-        return true;
     for (unsigned i = 0; i < words; i++) {
         there += gang__popcount(free[i]);
         taken[i] = free[i];

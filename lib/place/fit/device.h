@@ -23,6 +23,11 @@ uint64_t gang__choose_gpus_together(const struct gang__fit_ctx *f, uint64_t free
 bool gang__choose_cores(const struct gang__node_type *type, const uint64_t *free, uint64_t gpus,
                         uint32_t count, int32_t numa, uint64_t *taken);
 
+/* The usual case of it for _PREFER: the GPUs lie in one of several domains, which has so many cores.
+ * False: it is not so, and nothing is chosen. */
+bool gang__choose_cores_beside(const struct gang__node_type *type, const uint64_t *free,
+                               uint64_t gpus, uint32_t count, uint64_t *taken);
+
 /* The lowest ones of a domain that has so many free. */
 void gang__choose_cores_in(const struct gang__node_type *type, const uint64_t *free,
                            uint32_t domain, uint32_t count, uint64_t *taken);

@@ -2,8 +2,6 @@
 /* A plan: begin, end, scratch words, undo. */
 #include "place/fit/fit_plan.h"
 
-#include <string.h>
-
 #include "core/nodes/nodes.h"
 #include "place/fit/affinity.h"
 #include "place/fit/fit_task.h"
@@ -41,11 +39,12 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
         !gang__grow(mem, (void **)&p->bound.set, &p->bound.set_cap, sets + 1,
                     sizeof(struct gang__scope)))
         return GANG_ENOMEM;
-    memset(p->tasks.in_group, 0, groups * sizeof(*p->tasks.in_group));
     p->subset.on = false;
-    for (size_t i = 0; i < groups; i++)
+    for (size_t i = 0; i < groups; i++) {
+        p->tasks.in_group[i] = 0;
         p->bound.group[i] = gang__scope_unbound();
-    memset(p->bound.devices, 0xff, groups * sizeof(*p->bound.devices));
+        p->bound.devices[i] = UINT64_MAX;
+    }
     for (size_t i = 0; i < sets; i++)
         p->bound.set[i] = gang__scope_unbound();
     p->bound.request = gang__scope_unbound();

@@ -190,20 +190,34 @@ static bool may_move(const struct gang__fit_ctx *f)
            g->numa != GANG_NUMA_NONE && !g->profile && !f->wanted && !f->p->mode.empty;
 }
 
-/* The cores of the task: those that the plan names, or the best of the free ones. False: they are
- * not free. */
-static bool find_cores(const struct gang__fit_ctx *f, const uint64_t *free,
-                       struct gang__task_plan *task, uint64_t *cores)
+/* The cores of the task, which are those that the plan names. False: they are not free. */
+static bool exact_cores(const struct gang__fit_ctx *f, const uint64_t *free, uint64_t *cores)
 {
-    const struct gang__node_copy *copy = f->copy;
     const uint64_t *exact = f->p->mode.cores;
-    for (unsigned i = 0; exact && i < copy->layout.core_words; i++) {
+    for (unsigned i = 0; i < f->copy->layout.core_words; i++) {
         cores[i] = exact[i];
         if (exact[i] & ~free[i])
             return false;
     }
-    return exact ||
-           gang__choose_cores(copy->type, free, task->gpus, task->cores, f->g->numa, cores);
+    return true;
+}
+
+/* The cores of the task: those that the plan names, or the best of the free ones; and with them
+ * better GPUs, if there are some. False: so many are not free. */
+static bool find_cores(const struct gang__fit_ctx *f, const uint64_t *free,
+                       struct gang__task_plan *task, uint64_t *cores)
+{
+    const struct gang__node_type *type = f->copy->type;
+    if (f->p->mode.cores)
+        return exact_cores(f, free, cores);
+    if (f->g->numa != GANG_NUMA_NONE &&
+        gang__choose_cores_beside(type, free, task->gpus, task->cores, cores))
+        return true;
+    if (!gang__choose_cores(type, free, task->gpus, task->cores, f->g->numa, cores))
+        return false;
+    if (may_move(f) && !gang__is_together(type, task->gpus, cores))
+        move_together(f, task, cores);
+    return true;
 }
 
 /* What a task of the group would take of the node, without taking it. */
@@ -243,8 +257,6 @@ static bool task_fits(const struct gang__fit_ctx *f, struct gang__task_plan *tas
         misfit->kind = GANG_KIND_CPU;
         if (!find_cores(f, free, task, cores))
             return false;
-        if (may_move(f) && !p->mode.cores && !gang__is_together(copy->type, task->gpus, cores))
-            move_together(f, task, cores);
     }
     return !p->out.failed;
 }

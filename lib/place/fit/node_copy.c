@@ -8,22 +8,20 @@
 #include "core/nodes/nodes.h"
 #include "place/fit/fit_plan.h"
 
-static uint32_t place_in_table(const struct gang__plan *p, uint32_t slot)
+/* The place of a slot in the table. *copy: the copy that stands there, or NULL. */
+static uint32_t place_in_table(const struct gang__plan *p, uint32_t slot,
+                               struct gang__node_copy **copy)
 {
     uint32_t mask = (uint32_t)p->nodes.table_cap - 1;
     uint32_t at = (slot * UINT32_C(2654435761)) & mask;
     for (;; at = (at + 1) & mask) {
         uint32_t e = p->nodes.table[at];
-        if (e == 0 || e > p->nodes.count || p->nodes.copy[e - 1].table_at != at ||
-            p->nodes.copy[e - 1].slot == slot)
+        *copy = e != 0 && e <= p->nodes.count ? &p->nodes.copy[e - 1] : NULL;
+        if (*copy && (*copy)->table_at != at)
+            *copy = NULL;
+        if (!*copy || (*copy)->slot == slot)
             return at;
     }
-}
-
-static bool is_copy(const struct gang__plan *p, uint32_t at)
-{
-    uint32_t e = p->nodes.table[at];
-    return e != 0 && e <= p->nodes.count && p->nodes.copy[e - 1].table_at == at;
 }
 
 /* Make the table large enough to stay at most half full. */
@@ -43,7 +41,8 @@ bool gang__node_copies_reserve(struct gang__plan *p, const struct gang_mem *mem,
     size_t there = p->nodes.count;
     p->nodes.count = 0;
     for (size_t i = 0; i < there; i++) {
-        uint32_t at = place_in_table(p, p->nodes.copy[i].slot);
+        struct gang__node_copy *none;
+        uint32_t at = place_in_table(p, p->nodes.copy[i].slot, &none);
         p->nodes.copy[i].table_at = at;
         p->nodes.table[at] = (uint32_t)i + 1;
         p->nodes.count = i + 1;
@@ -108,10 +107,10 @@ static void copy_read(struct gang__plan *p, struct gang__node_copy *copy, bool h
 
 struct gang__node_copy *gang__node_copy_find(const struct gang__plan *p, uint32_t slot)
 {
-    if (!p->nodes.count)
-        return NULL;
-    uint32_t at = place_in_table(p, slot);
-    return is_copy(p, at) ? &p->nodes.copy[p->nodes.table[at] - 1] : NULL;
+    struct gang__node_copy *copy = NULL;
+    if (p->nodes.count)
+        place_in_table(p, slot, &copy);
+    return copy;
 }
 
 struct gang__node_copy *gang__node_copy_at(struct gang__plan *p, uint32_t slot)
@@ -122,9 +121,10 @@ struct gang__node_copy *gang__node_copy_at(struct gang__plan *p, uint32_t slot)
         p->out.failed = true;
         return NULL;
     }
-    uint32_t at = place_in_table(p, slot);
-    if (is_copy(p, at))
-        return &p->nodes.copy[p->nodes.table[at] - 1];
+    struct gang__node_copy *copy;
+    uint32_t at = place_in_table(p, slot, &copy);
+    if (copy)
+        return copy;
     struct gang__node *node = slot == GANG__POOL ? NULL : gang__plan_node(p, slot);
     if (slot != GANG__POOL && !node)
         return NULL;
@@ -138,7 +138,7 @@ struct gang__node_copy *gang__node_copy_at(struct gang__plan *p, uint32_t slot)
         p->out.failed = true;
         return NULL;
     }
-    struct gang__node_copy *copy = &p->nodes.copy[p->nodes.count];
+    copy = &p->nodes.copy[p->nodes.count];
     copy->slot = slot;
     copy->words = words;
     copy->node = node;

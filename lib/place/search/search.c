@@ -123,36 +123,53 @@ static int64_t search_tiers(struct gang__node_search *s)
     return done;
 }
 
+static inline void search_init(struct gang__node_search *s, struct gang__plan *p, uint32_t group,
+                               const struct gang__scope *scope,
+                               const struct gang__search_options *options)
+{
+    s->p = p;
+    s->group = group;
+    s->g = &p->request->group[group];
+    s->scope = scope;
+    s->whole_nodes = p->request->exclusive;
+    s->first = 0;
+    s->end = GANG__NO_SLOT;
+    s->per_visit = options->per_node;
+    s->nodes_left = options->max_nodes;
+    s->at_least = options->at_least;
+    s->options = options;
+    s->key_at = s->key_count = 0;
+    s->listed = s->check_tier = false;
+    s->check_match = gang__group_filters(p, s->g);
+    s->mismatches = 0;
+    s->match.cache = s->check_match ? gang__match_cache_of(p, s->g) : NULL;
+    s->match.p = p;
+    s->match.g = s->g;
+    s->tier = 0;
+    s->tiers = gang__tiers_of(p, s->g);
+    if (p->mode.empty && p->request->group_count == 1)
+        s->tiers = (struct gang__tiers){1, false};
+}
+
+/* The usual search: all nodes, in one tier, by the index, in one round. */
+static inline bool is_simple(const struct gang__node_search *s)
+{
+    const struct gang__policy *policy = gang__policy_of(s->options->policy);
+    return s->scope->level == GANG__NO_LEVEL && !s->whole_nodes && gang__search_by_index(s) &&
+           policy->way != GANG__WAY_SCORE && !policy->one_each;
+}
+
 int64_t gang__search_with(struct gang__plan *p, uint32_t group, int64_t want,
                           const struct gang__scope *scope,
                           const struct gang__search_options *options)
 {
     struct gang__node_search s;
     size_t keys = p->keys.count;
-    s.p = p;
-    s.group = group;
-    s.g = &p->request->group[group];
-    s.scope = scope;
-    s.whole_nodes = p->request->exclusive;
-    s.first = 0;
-    s.end = GANG__NO_SLOT;
+    search_init(&s, p, group, scope, options);
     s.want = want;
-    s.per_visit = options->per_node;
-    s.nodes_left = options->max_nodes;
-    s.at_least = options->at_least;
-    s.options = options;
-    s.key_at = s.key_count = 0;
-    s.listed = s.check_tier = false;
-    s.check_match = gang__group_filters(p, s.g);
-    s.mismatches = 0;
-    s.match.cache = s.check_match ? gang__match_cache_of(p, s.g) : NULL;
-    s.match.p = p;
-    s.match.g = s.g;
-    s.tier = 0;
-    s.tiers = gang__tiers_of(p, s.g);
-    if (p->mode.empty && p->request->group_count == 1)
-        s.tiers = (struct gang__tiers){1, false};
-    int64_t done = gang__tier_count(s.tiers) == 1 ? search_tier(&s) : search_tiers(&s);
+    int64_t done = gang__tier_count(s.tiers) > 1 ? search_tiers(&s)
+                   : is_simple(&s) ? gang__index_walk(&s, gang__policy_of(options->policy)->way)
+                                   : search_tier(&s);
     gang__keys_pop(p, keys);
     if (s.mismatches)
         gang__match_cache_missed(s.g, s.mismatches);
