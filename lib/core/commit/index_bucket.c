@@ -42,15 +42,14 @@ struct gang__buckets gang__buckets_of(struct gang__layout layout, const uint64_t
     if (gang__head_state(payload[GANG__WORD_HEAD]) != GANG__STATE_UP)
         return buckets;
     buckets.cpu = gang__bucket_for_cpu(gang__head_cpu(payload[GANG__WORD_HEAD]));
-    uint32_t whole = 0;
-    uint64_t any = 0;
+    uint64_t whole = 0, any = 0; /* both in fields */
     const uint64_t *share = payload + GANG__WORD_SHARES, *end = share + gang__share_words(layout);
     for (; share < end; share++) {
         any |= *share;
-        whole += gang__whole_count(*share);
+        whole += gang__whole_fields(*share);
     }
     if (whole)
-        buckets.gpu = gang__bucket_for_gpus(whole);
+        buckets.gpu = gang__bucket_for_gpus(gang__fields_sum(whole));
     else if (any)
         buckets.gpu = gang__bucket_for_share(largest_part(layout, payload));
     return buckets;

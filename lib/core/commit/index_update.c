@@ -33,9 +33,39 @@ static void read_for_buckets(struct gang__cells *c, uint32_t slot, struct gang__
         gang__cell_read(c, slot, payload, words);
 }
 
+/* The same as reading and judging the words, in one pass. False: the cell is claimed, the node is
+ * not up, has words past the cell, or has only parts of devices free. */
+static inline bool buckets_unclaimed(const struct gang__cell *cell, struct gang__layout layout,
+                                     struct gang__buckets *buckets)
+{
+    uint64_t word[GANG__CELL_WORDS];
+    unsigned end = GANG__WORD_SHARES + gang__share_words(layout);
+    if (end > GANG__CELL_WORDS)
+        return false;
+    uint64_t changed = gang__load_seq(&cell->owner), whole = 0, any = 0;
+    uint64_t head = gang__load(&cell->word[GANG__WORD_HEAD]);
+    for (unsigned i = GANG__WORD_SHARES; i < end; i++) {
+        word[i] = gang__load(&cell->word[i]);
+        any |= gang__payload(word[i]);
+        whole += gang__whole_fields(gang__payload(word[i]));
+    }
+    changed |= gang__load_seq(&cell->owner);
+    changed |= head ^ gang__load(&cell->word[GANG__WORD_HEAD]);
+    for (unsigned i = GANG__WORD_SHARES; i < end; i++)
+        changed |= word[i] ^ gang__load(&cell->word[i]);
+    if (changed || gang__head_state(head) != GANG__STATE_UP || (any && !whole))
+        return false;
+    buckets->cpu = gang__bucket_for_cpu(gang__head_cpu(head));
+    buckets->gpu = gang__bucket_for_gpus(gang__fields_sum(whole));
+    return true;
+}
+
 struct gang__buckets gang__index_buckets(struct gang__cells *c, uint32_t slot,
                                          struct gang__layout layout)
 {
+    struct gang__buckets buckets;
+    if (buckets_unclaimed(&gang__chunk_of(c, slot)->cell[slot % GANG__CHUNK], layout, &buckets))
+        return buckets;
     uint64_t payload[GANG__BUCKET_WORDS];
     read_for_buckets(c, slot, layout, payload);
     return gang__buckets_of(layout, payload);

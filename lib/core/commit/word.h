@@ -132,15 +132,17 @@ static inline uint64_t gang__whole_fields(uint64_t payload)
     return (~(((x & 511 * GANG__SHARE_ONES) + 511 * GANG__SHARE_ONES) | x) >> 9) & GANG__SHARE_ONES;
 }
 
-/* The devices of a share word that are whole, as four bits; and how many. */
+/* The sum of four fields of ten bits, which is less than a field holds. */
+static inline uint32_t gang__fields_sum(uint64_t fields)
+{
+    return (uint32_t)(fields * GANG__SHARE_ONES >> 30) & (uint32_t)GANG__SHARE_MASK;
+}
+
+/* The devices of a share word that are whole, as four bits. */
 static inline uint32_t gang__whole(uint64_t payload)
 {
     const uint64_t gather = UINT64_C(1) << 30 | UINT64_C(1) << 21 | UINT64_C(1) << 12 | 1 << 3;
     return (uint32_t)(gang__whole_fields(payload) * gather >> 30) & 15;
-}
-static inline uint32_t gang__whole_count(uint64_t payload)
-{
-    return (uint32_t)(gang__whole_fields(payload) * GANG__SHARE_ONES >> 30) & 7;
 }
 
 /* Are fields 0 and 2 of a share word at least those of another? If so, a guard bit above each field

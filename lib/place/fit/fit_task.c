@@ -204,8 +204,8 @@ static bool exact_cores(const struct gang__fit_ctx *f, const uint64_t *free, uin
 
 /* The cores of the task: those that the plan names, or the best of the free ones; and with them
  * better GPUs, if there are some. False: so many are not free. */
-static bool find_cores(const struct gang__fit_ctx *f, const uint64_t *free,
-                       struct gang__task_plan *task, uint64_t *cores)
+static inline bool find_cores(const struct gang__fit_ctx *f, const uint64_t *free,
+                              struct gang__task_plan *task, uint64_t *cores)
 {
     const struct gang__node_type *type = f->copy->type;
     if (f->p->mode.cores)
@@ -282,8 +282,8 @@ static bool add_task(struct gang__plan *p, struct gang__task_plan *task, const u
 }
 
 /* What of a node one task would take. Does not ask the pool. */
-static bool find_on(const struct gang__fit_ctx *f, struct gang__task_plan *task, uint64_t *cores,
-                    struct gang__misfit *misfit)
+static inline bool find_on(const struct gang__fit_ctx *f, struct gang__task_plan *task,
+                           uint64_t *cores, struct gang__misfit *misfit)
 {
     for (;;) {
         uint32_t state = gang__head_state(f->now[GANG__WORD_HEAD]);

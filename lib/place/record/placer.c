@@ -33,10 +33,8 @@ static void place_free(gang_cluster *c)
 
 static const struct gang__place_ops place_ops = {place_free, placer_free, gang__records_check};
 
-struct gang__placer *gang__placer_of(gang_worker *w)
+struct gang__placer *gang__placer_make(gang_worker *w)
 {
-    if (w->place)
-        return w->place;
     if (!gang__shared_of(w->cluster))
         return NULL;
     gang__store(&w->cluster->place_ops, &place_ops);

@@ -19,7 +19,11 @@ static inline struct gang__plan *gang__plan_of(const gang_worker *w)
 }
 
 /* The placer of a worker, made at first use. NULL: out of memory. */
-struct gang__placer *gang__placer_of(gang_worker *w);
+struct gang__placer *gang__placer_make(gang_worker *w);
+static inline struct gang__placer *gang__placer_of(gang_worker *w)
+{
+    return w->place ? w->place : gang__placer_make(w);
+}
 
 /* From now on (keep) the worker does not bring the mix that it learned up to date. At the end of it
  * (not keep) it forgets what it had to learn meanwhile. So plans in between have no effect on later

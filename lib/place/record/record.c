@@ -96,8 +96,8 @@ static void add_delta(uint64_t *out, unsigned *n, unsigned word, uint64_t payloa
 }
 
 /* The deltas of a planned task. Returns how many. */
-static unsigned deltas_of(const struct gang__plan *p, const struct gang__task_plan *planned,
-                          uint64_t *out)
+static inline unsigned deltas_of(const struct gang__plan *p, const struct gang__task_plan *planned,
+                                 uint64_t *out)
 {
     const struct gang__group *g = &p->request->group[planned->group];
     const struct gang__node_copy *v = &p->nodes.copy[planned->copy];

@@ -119,7 +119,7 @@ static uint8_t lowest_whole(const struct gang__node_search *s, uint32_t class_id
 }
 
 /* Classes of nodes that can hold the group, in this tier. */
-static void find_classes(struct gang__node_search *s)
+static inline void find_classes(struct gang__node_search *s)
 {
     uint32_t classes = gang__load(&s->p->c->commit.gpu_class_count);
     s->classes = 0;
