@@ -237,7 +237,7 @@ static bool sort_by_number(struct gang__plan *p)
     return true;
 }
 
-bool gang__number_tasks(struct gang__plan *p, const struct gang__alloc *a)
+bool gang__number_many(struct gang__plan *p, const struct gang__alloc *a)
 {
     bool any = p->tasks.count > 0 && p->tasks.plan[0].number == GANG__ANY_NUMBER;
     if ((!a && !p->mode.adopting && !p->tasks.ended_tasks) || (any && has_no_gap(p, a))) {

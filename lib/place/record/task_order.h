@@ -19,6 +19,14 @@ static inline bool gang__rank_tasks(struct gang__plan *p)
  * task of the record (NULL: a new one) holds and none had that ended (plan.tasks.ended_tasks). Then
  * put the planned tasks in the order of their numbers. False: out of memory. O(tasks), and
  * O(tasks * log tasks) if they are not in order. */
-bool gang__number_tasks(struct gang__plan *p, const struct gang__alloc *a);
+bool gang__number_many(struct gang__plan *p, const struct gang__alloc *a);
+static inline bool gang__number_tasks(struct gang__plan *p, const struct gang__alloc *a)
+{
+    struct gang__task_plan *first = p->tasks.plan;
+    if (a || p->tasks.count != 1 || p->mode.adopting || p->tasks.ended_tasks)
+        return gang__number_many(p, a);
+    first->number = (uint32_t)p->request->group[first->group].first;
+    return true;
+}
 
 #endif

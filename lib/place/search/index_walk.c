@@ -48,32 +48,38 @@ static int64_t walk_word(struct gang__node_search *s, uint32_t class_id, unsigne
     return done;
 }
 
-/* Visits the nodes in one bucket of one class, beginning at p->start.slot and wrapping around. */
-static int64_t walk_bucket(struct gang__node_search *s, uint32_t class_id, unsigned bucket)
+/* Visits the nodes in one bucket of one class, of the slots [slot, end). */
+static int64_t walk_slots(struct gang__node_search *s, uint32_t class_id, unsigned bucket,
+                          uint32_t slot, uint32_t end)
 {
     struct gang__plan *p = s->p;
-    uint32_t first_bits = UINT32_MAX << p->start.bit;
+    uint32_t first_bits = UINT32_MAX << p->start.bit, bits;
     int64_t done = 0;
-    uint32_t start = p->start.slot > s->first && p->start.slot < s->end ? p->start.slot : s->first;
-    int laps = start > s->first ? 2 : 1;
-    for (int lap = 0; lap < laps; lap++) {
-        uint32_t slot = lap ? s->first : start, bits;
-        uint32_t end = lap ? start : s->end;
-        while (s->want && !p->out.failed) {
-            slot = next_candidate(s, class_id, bucket, slot, end, &bits);
-            if (slot == GANG__NO_SLOT)
-                break;
-            uint32_t base = slot - slot % GANG__FAN;
-            if (end - base < GANG__FAN)
-                bits &= ((uint32_t)1 << (end - base)) - 1;
-            if (s->want > 1)
-                prefetch_candidates(p->c, base, bits);
-            done += walk_word(s, class_id, bucket, base, bits & first_bits);
+    while (s->want && !p->out.failed) {
+        slot = next_candidate(s, class_id, bucket, slot, end, &bits);
+        if (slot == GANG__NO_SLOT)
+            break;
+        uint32_t base = slot - slot % GANG__FAN;
+        if (end - base < GANG__FAN)
+            bits &= ((uint32_t)1 << (end - base)) - 1;
+        if (s->want > 1)
+            prefetch_candidates(p->c, base, bits);
+        done += walk_word(s, class_id, bucket, base, bits & first_bits);
+        if (bits & ~first_bits)
             done += walk_word(s, class_id, bucket, base, bits & ~first_bits);
-            slot = base + GANG__FAN;
-        }
+        slot = base + GANG__FAN;
     }
     return done;
+}
+
+/* The same for all slots of the scope, beginning at p->start.slot and wrapping around. */
+static int64_t walk_bucket(struct gang__node_search *s, uint32_t class_id, unsigned bucket)
+{
+    uint32_t start = s->p->start.slot;
+    if (start <= s->first || start >= s->end)
+        return walk_slots(s, class_id, bucket, s->first, s->end);
+    int64_t done = walk_slots(s, class_id, bucket, start, s->end);
+    return s->want ? done + walk_slots(s, class_id, bucket, s->first, start) : done;
 }
 
 /* Most buckets that could hold the group are empty; and wholly free nodes stand in the higher
@@ -123,7 +129,7 @@ static inline void find_classes(struct gang__node_search *s)
 {
     uint32_t classes = gang__load(&s->p->c->commit.gpu_class_count);
     s->classes = 0;
-    for (uint32_t k = 0; k < classes; k++)
+    for (uint32_t k = s->g->devices ? 1 : 0; k < classes; k++) /* class 0 has no devices */
         if (s->tiers.inner == 1 ? gang__class_matches(s->p->c, s->g, k)
                                 : gang__class_in_tier(s->p->c, s->g, k, s->tiers, s->tier))
             s->class_id[s->classes++] = (uint8_t)k;
