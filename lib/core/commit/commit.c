@@ -326,8 +326,8 @@ static uint32_t judge(const struct list *l, uint32_t i, uint32_t slot,
     return n;
 }
 
-/* The same by the owner, which also notes the words that come next. What it takes it mostly finds as
- * it planned on it: then that fits, and taking is subtracting for each code. What it only gives
+/* The same by the owner, which also notes the words that come next. What it takes it mostly finds
+ * as it planned on it: then that fits, and taking is subtracting for each code. What it only gives
  * back always fits. */
 static uint32_t judge_own(const struct list *l, uint32_t i, uint32_t slot,
                           const struct gang__words *words, uint64_t *word, bool *fits)

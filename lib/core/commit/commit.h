@@ -18,7 +18,7 @@ static inline gang_result gang__commit_reserve(struct gang__committer *w, size_t
 /* Begins to describe a commit, which gang__commit_run() ends. */
 void gang__commit_begin(struct gang__committer *w);
 
-/* Describes the operations on one cell. Slots ascend, and each word of a slot comes at most once. */
+/* Describes the operations on one cell. Slots ascend; each word of a slot comes at most once. */
 struct gang__cell_ops {
     struct gang__committer *w;
     struct gang__op *next;

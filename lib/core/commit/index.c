@@ -270,7 +270,7 @@ void gang__index_batch_add(struct gang__index_batch *b, uint32_t slot, struct ga
         batch_bit(b, gang__cpu_row(buckets.cpu), slot);
 }
 
-/* ---- checks and stamps ------------------------------------------------------------------------- */
+/* ---- checks and stamps ----------------------------------------------------------------------- */
 
 /* Does a search from the root meet the node in one of the rows? */
 static bool covers(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned first,

@@ -67,8 +67,8 @@ static inline struct gang__index_words gang__index_words_of(struct gang__cells *
     return at;
 }
 
-/* Begins to load the words of the rows in which a node stood at the last update, and beside which it
- * will stand. A full node will have a few whole devices. */
+/* Begins to load the words of the rows in which a node stood at the last update, and beside which
+ * it will stand. A full node will have a few whole devices. */
 static inline void gang__index_prefetch(struct gang__cells *c, uint32_t slot,
                                         struct gang__layout layout)
 {

@@ -49,8 +49,8 @@ static inline const char *gang__node_uuid(const struct gang__node *node, size_t 
 /* The node of a slot, or NULL. Inside a read section. */
 struct gang__node *gang__node_at(gang_cluster *c, uint32_t slot);
 
-/* The id of a node that was met in a slot, in this read section: without its description, which lies
- * on a cache line of its own. */
+/* The id of a node that was met in a slot, in this read section: without its description, which
+ * lies on a cache line of its own. */
 static inline gang_node_id gang__node_id_met(const gang_cluster *c, uint32_t slot)
 {
     const struct gang__slot *s = gang__slot_at(gang__chunk_of(&c->commit, slot), slot);

@@ -57,8 +57,8 @@ static uint64_t key_of(const struct gang__alloc *a, const uint64_t *task)
     return task[0] << 32 | (uint32_t)(task - a->data);
 }
 
-/* Describes the release of the tasks with keys in placer->order, by nodes; of the `kept` tasks after
- * them, only of their share of the pool. */
+/* Describes the release of the tasks with keys in placer->order, by nodes; of the `kept` tasks
+ * after them, only of their share of the pool. */
 static void describe_release(gang_worker *w, const struct gang__alloc *a, size_t count, size_t kept)
 {
     const struct gang__placer *placer = w->place;

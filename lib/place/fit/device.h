@@ -23,8 +23,8 @@ uint64_t gang__choose_gpus_together(const struct gang__fit_ctx *f, uint64_t free
 bool gang__choose_cores(const struct gang__node_type *type, const uint64_t *free, uint64_t gpus,
                         uint32_t count, int32_t numa, uint64_t *taken);
 
-/* The usual case of it for _PREFER: the GPUs lie in one of several domains, which has so many cores.
- * False: it is not so, and nothing is chosen. */
+/* The usual case of it for _PREFER: the GPUs lie in one of several domains, which has so many
+ * cores. False: it is not so, and nothing is chosen. */
 bool gang__choose_cores_beside(const struct gang__node_type *type, const uint64_t *free,
                                uint64_t gpus, uint32_t count, uint64_t *taken);
 

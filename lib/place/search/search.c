@@ -167,7 +167,7 @@ int64_t gang__search_with(struct gang__plan *p, uint32_t group, int64_t want,
     size_t keys = p->keys.count;
     search_init(&s, p, group, scope, options);
     s.want = want;
-    int64_t done = gang__tier_count(s.tiers) > 1 ? search_tiers(&s)
+    int64_t done = gang__tier_count(s.tiers) != 1 ? search_tiers(&s)
                    : is_simple(&s) ? gang__index_walk(&s, gang__policy_of(options->policy)->way)
                                    : search_tier(&s);
     gang__keys_pop(p, keys);
