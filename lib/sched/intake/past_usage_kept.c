@@ -161,7 +161,7 @@ static gang_result check_values(const struct gang_past_usage *record, struct gan
     bool budget = record->what == GANG_PAST_USAGE_BUDGET, user = budget && record->per_user;
     if (record->what < GANG_PAST_USAGE_QUEUE || record->what > GANG_PAST_USAGE_BUDGET)
         return gang__error(error, GANG_EINVAL, "what", "no such value");
-    if (record->per_user < 0 || record->per_user > budget)
+    if (record->per_user < 0 || record->per_user > 1 || (record->per_user && !budget))
         return gang__error(error, GANG_EINVAL, "per_user", "not 0, and not 1 of a budget");
     user = user || record->what == GANG_PAST_USAGE_USER;
     if ((record->user != NULL) != user)
