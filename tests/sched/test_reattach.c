@@ -716,6 +716,18 @@ static bool end_half_stopped(void)
     return some;
 }
 
+/* A job could not start though others had stopped for it: it waits for the next event. Made anew, a
+ * scheduler tries at once. */
+static bool some_start_failed(void)
+{
+    for (size_t i = 0; i < job_count; i++) {
+        const struct gang__job *job = gang__job_of(lived.s, jobs[i].id);
+        if (job && job->gang[0].preempt.handover_failed_at == lived.s->external_events + 1)
+            return true;
+    }
+    return false;
+}
+
 /* A job that runs on without any task, since all that were left were above its minimum and were
  * preempted, cannot be restored: such an allocation cannot be adopted. */
 static void end_empty_jobs(void)
@@ -727,11 +739,11 @@ static void end_empty_jobs(void)
             MUST(gang_report_end(lived.s, jobs[i].id, 1));
     }
     live(1);
-    set_queues(&lived); /* each job is tried once more, as in a manager that is made anew */
-    live(1);
-    live(1);
-    while (end_half_stopped())
+    do {
+        set_queues(&lived); /* each job is tried once more, as in a manager that is made anew */
         live(1);
+        live(1);
+    } while (end_half_stopped() || some_start_failed());
 }
 
 START_TEST(a_manager_made_anew_decides_as_one_that_lived)
