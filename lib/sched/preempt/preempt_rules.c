@@ -69,21 +69,38 @@ static struct gang__preempt_rule rule_below_giver(const struct gang__preemption 
     return takeable;
 }
 
+/* Is the queue, with what the taker asks for, above its share of this kind? */
+static bool exceeds_share(const struct gang__preemption *p, const struct gang__queue_state *a,
+                          const struct gang__take *take)
+{
+    int64_t with = a->used[take->dim] + (p->charged ? 0 : take->amount);
+    return with > a->share[take->dim];
+}
+
+/* Of some kinds, and not of others? Kinds can only differ then, whatever the giver has. */
+static bool exceeds_in_part(const struct gang__preemption *p, const struct gang__queue_state *a)
+{
+    bool some = false, others = false;
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (a->guarantee[p->take[i].dim] == GANG__NO_BOUND)
+            continue;
+        bool exceeds = exceeds_share(p, a, &p->take[i]);
+        some = some || exceeds;
+        others = others || !exceeds;
+    }
+    return some && others;
+}
+
 bool gang__preempt_kinds_differ(const struct gang__preemption *p, const struct gang__queue_state *a,
                                 const struct gang__queue_state *b)
 {
-    bool exceeds = false, keeps = false;
     for (uint32_t i = 0; i < p->count; i++) {
         uint32_t d = p->take[i].dim;
-        int64_t with = a->used[d] + (p->charged ? 0 : p->take[i].amount);
-        if (a->guarantee[d] == GANG__NO_BOUND)
-            continue;
-        if (with > a->share[d] && gang__preempt_usage_of(p, b)[d] > b->share[d])
+        if (a->guarantee[d] != GANG__NO_BOUND && exceeds_share(p, a, &p->take[i]) &&
+            gang__preempt_usage_of(p, b)[d] > b->share[d])
             return false;
-        exceeds = exceeds || with > a->share[d];
-        keeps = keeps || with <= a->share[d];
     }
-    return exceeds && keeps;
+    return exceeds_in_part(p, a);
 }
 
 /* Dominant resource fairness, where kinds differ: a taker below its share may take from a giver
@@ -101,15 +118,23 @@ static bool may_take_dominant(const struct gang__preemption *p, const struct gan
     return gang__ratio_compare(taker, giver) < 0;
 }
 
-/* Is any queue such a giver? */
-static bool is_owed_dominant(const struct gang__preemption *p)
+/* May it take from any of its siblings? */
+static bool is_owed_by_sibling(const struct gang__preemption *p, const struct gang__queue_state *a)
 {
     const gang_sched *s = p->s;
+    for (uint32_t c = a->parent->q ? a->parent->q->first_child : 0; c != GANG__NO_QUEUE;
+         c = s->qs[c]->q->next_sibling)
+        if (s->qs[c] != a && may_take_dominant(p, a, s->qs[c]))
+            return true;
+    return false;
+}
+
+/* Is any queue such a giver? Most takers need not ask them one by one. */
+static bool is_owed_dominant(const struct gang__preemption *p)
+{
     for (const struct gang__queue_state *a = p->taker->job->leaf; a->parent; a = a->parent)
-        for (uint32_t c = a->parent->q ? a->parent->q->first_child : 0; c != GANG__NO_QUEUE;
-             c = s->qs[c]->q->next_sibling)
-            if (s->qs[c] != a && may_take_dominant(p, a, s->qs[c]))
-                return true;
+        if (exceeds_in_part(p, a) && is_owed_by_sibling(p, a))
+            return true;
     return false;
 }
 
