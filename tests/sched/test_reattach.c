@@ -716,8 +716,8 @@ static bool end_half_stopped(void)
     return some;
 }
 
-/* A job could not start though others had stopped for it: it waits for the next event. Made anew, a
- * scheduler tries at once. */
+/* A job could not start though others had stopped for it: it waits for the next event. A scheduler
+ * that is made anew tries at once. */
 static bool some_start_failed(void)
 {
     for (size_t i = 0; i < job_count; i++) {
