@@ -212,6 +212,20 @@ static inline void host_check(struct host *h)
     ck_assert_msg(r == GANG_OK, "gang_sched_check: %s: %s", error.path, error.text);
 }
 
+/* Runs with one allocation after the other that fails, until a run needs no more of them. */
+static inline void host_run_short_of_memory(struct host *h)
+{
+    gang_result r = GANG_ENOMEM;
+    for (long n = 1; r == GANG_ENOMEM; n++) {
+        h->stage.mem.calls = 0;
+        h->stage.mem.fail_at = n;
+        r = gang_sched_run(h->s, h->now_ns, NULL, NULL);
+        h->stage.mem.fail_at = 0;
+        host_check(h);
+    }
+    ck_assert_int_eq(r, GANG_OK);
+}
+
 static inline void host_close(struct host *h)
 {
     host_check(h);

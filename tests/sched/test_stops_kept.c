@@ -317,7 +317,6 @@ END_TEST
 START_TEST(memory_that_runs_out_is_tried_again)
 {
     static struct one job;
-    gang_result r = GANG_ENOMEM;
     open_both(1);
     submit(&job, 4, 1, 1);
     MUST(gang_job_set_target(h.s, job.id, 3));
@@ -328,14 +327,7 @@ START_TEST(memory_that_runs_out_is_tried_again)
     host_open_slow(&anew, 1, 4, 60 * SECOND);
     anew.now_ns = h.now_ns;
     restored_submit(&job.kept, &anew, job.id, &job.spec);
-    for (long n = 1; r == GANG_ENOMEM; n++) {
-        anew.stage.mem.calls = 0;
-        anew.stage.mem.fail_at = n;
-        r = gang_sched_run(anew.s, anew.now_ns, NULL, NULL);
-        anew.stage.mem.fail_at = 0;
-        host_check(&anew);
-    }
-    ck_assert_int_eq(r, GANG_OK);
+    host_run_short_of_memory(&anew);
     ck_assert_int_eq(host_job_state(&anew, job.id), GANG_JOB_STOPPING);
     ck_assert_int_eq(host_gpus_free(&anew), 0);
     close_both();

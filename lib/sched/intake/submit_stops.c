@@ -19,17 +19,27 @@ static gang_result bad_stop(struct gang_error *error, gang_result r, size_t i, c
     return gang__error_at(error, r, "stops[%zu]", i);
 }
 
+/* All tasks that have a place, ascending. Returns how many. */
+static size_t tasks_with_place(const struct gang__job *job, struct gang__found_task *task)
+{
+    for (size_t i = 0; i < job->place_count; i++)
+        task[i] = (struct gang__found_task){job->places[i].task, job->places[i].node,
+                                            (uint32_t)job->places[i].group};
+    if (job->place_count > 1)
+        qsort(task, job->place_count, sizeof(*task), by_number);
+    return job->place_count;
+}
+
 /* Without stops of its own: the whole gang, or the tasks whose places say so, stop in one step. */
 static void stop_as_past_says(struct gang__job *job)
 {
     const struct gang_job_past *past = job->past;
     struct gang__kept_stop *stop = &job->stops[0];
     bool whole = past->state == GANG_JOB_STOPPING;
-    for (size_t i = 0; whole && i < job->place_count; i++)
-        stop->task.task[i] = (struct gang__found_task){job->places[i].task, job->places[i].node,
-                                                       (uint32_t)job->places[i].group};
-    stop->task.count = whole ? job->place_count : stop->task.count;
-    qsort(stop->task.task, stop->task.count, sizeof(*stop->task.task), by_number);
+    if (whole)
+        stop->task.count = tasks_with_place(job, stop->task.task);
+    else
+        qsort(stop->task.task, stop->task.count, sizeof(*stop->task.task), by_number);
     stop->what = GANG_STOP_ASKED;
     stop->reason = past->reason;
     stop->end = past->end;
@@ -147,13 +157,8 @@ gang_result gang__submit_make_stops(struct gang__job *job, const struct gang_job
     }
     if (job->stops[0].task.count > 0)
         return gang__submit_error(error, GANG_EINVAL, "stops", "places say what stops, too");
-    struct placed all = {job->stops[0].task.task, job->place_count,
-                         job->stops[0].task.task + job->place_count, 0};
-    for (size_t i = 0; i < all.count; i++)
-        all.task[i] = (struct gang__found_task){job->places[i].task, job->places[i].node,
-                                                (uint32_t)job->places[i].group};
-    if (all.count > 1)
-        qsort(all.task, all.count, sizeof(*all.task), by_number);
+    struct placed all = {job->stops[0].task.task, 0, job->stops[0].task.task + job->place_count, 0};
+    all.count = tasks_with_place(job, all.task);
     for (size_t i = 0; i < j->stop_count && r == GANG_OK; i++) {
         struct gang_job_stop stop;
         r = read_stop(j, i, &stop, error);

@@ -65,16 +65,22 @@ static int32_t visit_gang(const gang_sched *s, const struct gang__gang *g, gang_
     return r;
 }
 
+/* GANG_OK, GANG_EINVAL, or GANG_ESTALE. */
+static int32_t find_job(const gang_sched *s, gang_job_id id, bool visits,
+                        const struct gang__job **job)
+{
+    if (!s || !visits)
+        return GANG_EINVAL;
+    *job = gang__job_of(s, id);
+    return *job ? GANG_OK : GANG_ESTALE;
+}
+
 gang_result gang_job_stop_each(gang_sched *sched, gang_job_id id, gang_job_stop_fn visit,
                                void *user)
 {
-    int32_t r = 0;
-    if (!sched || !visit)
-        return GANG_EINVAL;
-    const struct gang__job *job = gang__job_of(sched, id);
-    if (!job)
-        return GANG_ESTALE;
-    for (uint32_t i = 0; i < job->gang_count && r == 0; i++)
+    const struct gang__job *job = NULL;
+    int32_t r = find_job(sched, id, visit != NULL, &job);
+    for (uint32_t i = 0; r == 0 && i < job->gang_count; i++)
         r = visit_gang(sched, &job->gang[i], visit, user);
     return r;
 }
@@ -82,13 +88,9 @@ gang_result gang_job_stop_each(gang_sched *sched, gang_job_id id, gang_job_stop_
 gang_result gang_job_failed_node_each(gang_sched *sched, gang_job_id id, gang_failed_node_fn visit,
                                       void *user)
 {
-    int32_t r = 0;
-    if (!sched || !visit)
-        return GANG_EINVAL;
-    const struct gang__job *job = gang__job_of(sched, id);
-    if (!job)
-        return GANG_ESTALE;
-    for (size_t i = 0; i < job->failed_node_count && r == 0; i++)
+    const struct gang__job *job = NULL;
+    int32_t r = find_job(sched, id, visit != NULL, &job);
+    for (size_t i = 0; r == 0 && i < job->failed_node_count; i++)
         r = visit(job->failed_nodes[i], user);
     return r;
 }
@@ -105,13 +107,9 @@ static int32_t visit_places(const struct gang_placement *place, int64_t count, g
 gang_result gang_job_suspended_each(gang_sched *sched, gang_job_id id, gang_place_fn visit,
                                     void *user)
 {
-    int32_t r = 0;
-    if (!sched || !visit)
-        return GANG_EINVAL;
-    const struct gang__job *job = gang__job_of(sched, id);
-    if (!job)
-        return GANG_ESTALE;
-    for (uint32_t i = 0; i < job->gang_count && r == 0; i++)
+    const struct gang__job *job = NULL;
+    int32_t r = find_job(sched, id, visit != NULL, &job);
+    for (uint32_t i = 0; r == 0 && i < job->gang_count; i++)
         if (job->gang[i].places)
             r = visit_places(job->gang[i].places, job->gang[i].place_count, visit, user);
     return r;
@@ -120,13 +118,9 @@ gang_result gang_job_suspended_each(gang_sched *sched, gang_job_id id, gang_plac
 gang_result gang_job_promised_each(gang_sched *sched, gang_job_id id, gang_place_fn visit,
                                    void *user)
 {
-    int32_t r = 0;
-    if (!sched || !visit)
-        return GANG_EINVAL;
-    const struct gang__job *job = gang__job_of(sched, id);
-    if (!job)
-        return GANG_ESTALE;
-    for (uint32_t i = 0; i < job->gang_count && r == 0; i++) {
+    const struct gang__job *job = NULL;
+    int32_t r = find_job(sched, id, visit != NULL, &job);
+    for (uint32_t i = 0; r == 0 && i < job->gang_count; i++) {
         const struct gang__handover *handover = job->gang[i].stop.handover;
         const struct gang__stop *moving = job->gang[i].stop.moving;
         if (handover)

@@ -42,18 +42,6 @@ static int32_t reason_of(const struct gang__preemption *p, const struct gang__vi
                : GANG_REASON_RECLAIM;
 }
 
-static bool note_target(gang_sched *s, struct gang__stop *stop, const struct gang__places *to)
-{
-    if (to->count == 0)
-        return true;
-    stop->to = gang__zalloc(&s->mem, to->count, sizeof(*stop->to));
-    if (!stop->to)
-        return false;
-    memcpy(stop->to, to->place, to->count * sizeof(*stop->to));
-    stop->to_count = (int64_t)to->count;
-    return true;
-}
-
 /* A stop of all single tasks of the gang that stop, or move, as the victim does. */
 static bool make_task_stop(struct gang__preemption *p, struct gang__victim *x)
 {
@@ -62,7 +50,7 @@ static bool make_task_stop(struct gang__preemption *p, struct gang__victim *x)
     size_t count = single_tasks(s, x->g, x->moves, &to);
     if (count > 0)
         x->stop = gang__stop_new(s, x->g, s->preempt.victims->tasks, count, reason_of(p, x));
-    bool ok = x->stop && note_target(s, x->stop, &to);
+    bool ok = x->stop && gang__stop_note_target(s, x->stop, to.place, to.count);
     gang__places_free(&to, &s->cluster->mem);
     return ok;
 }
@@ -77,7 +65,7 @@ static bool make_stop(struct gang__preemption *p, struct gang__victim *x)
     if (!x->whole)
         return make_task_stop(p, x);
     x->stop = gang__stop_new(p->s, x->g, NULL, 0, reason_of(p, x));
-    return x->stop && note_target(p->s, x->stop, &x->to);
+    return x->stop && gang__stop_note_target(p->s, x->stop, x->to.place, x->to.count);
 }
 
 static bool make_stops(struct gang__preemption *p)

@@ -22,6 +22,11 @@ void gang__stop_discard(gang_sched *s, struct gang__stop *stop);
 int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id because,
                          struct gang__handover *handover, int32_t end);
 
+/* Where the gang, or those of its tasks, start again when it has stopped: it moves. False: out of
+ * memory. */
+bool gang__stop_note_target(gang_sched *s, struct gang__stop *stop, const struct gang_placement *to,
+                            size_t count);
+
 /* The same for what stops of a job that a host restores, which was asked before. A fence has
  * gang__fence_restore() (lifecycle). ends_after: the job, which a host restores, ends, or waits
  * again, when its last task has stopped. */

@@ -83,6 +83,16 @@ static bool name_all(gang_sched *s, struct gang__stop *stop)
     return true;
 }
 
+/* Its tasks are named. */
+static struct gang__stop *count_stop(struct gang__stop *stop)
+{
+    memcpy(stop->still, stop->own, stop->own_count * sizeof(*stop->still));
+    stop->left = stop->own_count;
+    stop->counted = true;
+    stop->gang->stop.unreleased++;
+    return stop;
+}
+
 static struct gang__stop *new_stop(gang_sched *s, struct gang__gang *g, const int64_t *tasks,
                                    size_t count)
 {
@@ -95,11 +105,7 @@ static struct gang__stop *new_stop(gang_sched *s, struct gang__gang *g, const in
         gang__stop_free(s, stop);
         return NULL;
     }
-    memcpy(stop->still, stop->own, stop->own_count * sizeof(*stop->still));
-    stop->left = stop->own_count;
-    stop->counted = true;
-    g->stop.unreleased++;
-    return stop;
+    return count_stop(stop);
 }
 
 /* What follows from the reason. NULL: out of memory; the stop is freed. */
@@ -124,16 +130,16 @@ struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *g, const int
     return stop ? with_reason(s, stop, reason) : NULL;
 }
 
-/* Where a gang that moves is to start again. False: out of memory. */
-static bool note_target(gang_sched *s, struct gang__stop *stop, const struct gang__job *job)
+bool gang__stop_note_target(gang_sched *s, struct gang__stop *stop, const struct gang_placement *to,
+                            size_t count)
 {
-    if (stop->reason != GANG_REASON_MOVE || job->promised_count == 0)
+    if (count == 0)
         return true;
-    stop->to = gang__zalloc(&s->mem, job->promised_count, sizeof(*stop->to));
+    stop->to = gang__zalloc(&s->mem, count, sizeof(*stop->to));
     if (!stop->to)
         return false;
-    memcpy(stop->to, job->promised, job->promised_count * sizeof(*stop->to));
-    stop->to_count = (int64_t)job->promised_count;
+    memcpy(stop->to, to, count * sizeof(*stop->to));
+    stop->to_count = (int64_t)count;
     return true;
 }
 
@@ -153,14 +159,13 @@ struct gang__stop *gang__stop_new_kept(gang_sched *s, struct gang__gang *g,
         return NULL;
     }
     for (size_t i = 0; i < f->count; i++)
-        stop->own[i] = stop->still[i] = f->task[i].task;
-    stop->own_count = stop->left = f->count;
+        stop->own[i] = f->task[i].task;
+    stop->own_count = f->count;
     stop->tasks = kept->whole ? NULL : stop->own;
     stop->task_count = kept->whole ? 0 : f->count;
-    stop->counted = true;
-    g->stop.unreleased++;
-    stop = with_reason(s, stop, kept->reason);
-    if (stop && !note_target(s, stop, g->job)) {
+    stop = with_reason(s, count_stop(stop), kept->reason);
+    size_t promised = kept->reason == GANG_REASON_MOVE ? g->job->promised_count : 0;
+    if (stop && !gang__stop_note_target(s, stop, g->job->promised, promised)) {
         gang__stop_discard(s, stop);
         return NULL;
     }
