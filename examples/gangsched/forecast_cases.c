@@ -72,8 +72,11 @@ static int64_t run_time(gang_job_id job, uint64_t cookie, int32_t sample, uint64
     if (time == NULL || time->run_time_count == 0) {
         return 0;
     }
-    return time->run_time_ns[lengths->drawn ? draw % time->run_time_count
-                                            : (time->run_time_count - 1) / 2];
+    if (lengths->drawn) {
+        return time->run_time_ns[draw % time->run_time_count];
+    }
+    int64_t below = time->run_time_ns[(time->run_time_count - 1) / 2];
+    return below + (time->run_time_ns[time->run_time_count / 2] - below) / 2;
 }
 
 static bool lengths_make(struct lengths *lengths, const struct gang_scenario *scenario,

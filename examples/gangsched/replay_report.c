@@ -21,11 +21,41 @@ static const char *constraint_name(int32_t constraint)
     return constraint >= 0 && (size_t)constraint < count ? constraint_names[constraint] : "other";
 }
 
-/* The value below which a share of the sorted ones lies (nearest rank). */
-static size_t rank(int64_t count, double share)
+/* Where a quantile is in a sorted array: `part` of the way from `below` to `above`, as by
+ * numpy.quantile(). */
+struct position {
+    size_t below, above;
+    double part;
+};
+
+static struct position position_of(int64_t count, double fraction)
 {
-    int64_t at = (int64_t)ceil((double)count * share) - 1;
-    return (size_t)(at < 0 ? 0 : at);
+    double at = (double)(count - 1) * fraction;
+    struct position p = {(size_t)at, (size_t)at + 1, at - floor(at)};
+    if (p.above >= (size_t)count) {
+        p.above = p.below;
+    }
+    return p;
+}
+
+static double between(double below, double above, double part)
+{
+    double step = above - below;
+    return part < 0.5 ? below + step * part : above - step * (1 - part);
+}
+
+static double wait_s(const struct replay *replay, double fraction)
+{
+    struct position p = position_of(replay->placed.gangs, fraction);
+    const int64_t *sorted = replay->waits_us;
+    return between((double)sorted[p.below] / 1e6, (double)sorted[p.above] / 1e6, p.part);
+}
+
+static double decision_ns(const struct replay *replay, double fraction)
+{
+    struct position p = position_of(replay->decisions, fraction);
+    const uint32_t *sorted = replay->decision_samples;
+    return between(sorted[p.below], sorted[p.above], p.part);
 }
 
 static double arrival_us(const struct replay *replay)
@@ -211,11 +241,9 @@ static void print_times(const struct replay *replay)
                cli_duration((double)(replay->end_us - replay->first_us) / 1e6).s);
     if (count > 0) {
         cli_printf("waits   mean %s, median %s, 90 %% below %s, 99 %% below %s, longest %s\n",
-                   cli_duration(sum / (double)count / 1e6).s,
-                   cli_duration((double)replay->waits_us[rank(count, 0.5)] / 1e6).s,
-                   cli_duration((double)replay->waits_us[rank(count, 0.9)] / 1e6).s,
-                   cli_duration((double)replay->waits_us[rank(count, 0.99)] / 1e6).s,
-                   cli_duration((double)replay->waits_us[count - 1] / 1e6).s);
+                   cli_duration(sum / (double)count / 1e6).s, cli_duration(wait_s(replay, 0.5)).s,
+                   cli_duration(wait_s(replay, 0.9)).s, cli_duration(wait_s(replay, 0.99)).s,
+                   cli_duration(wait_s(replay, 1)).s);
     }
 }
 
@@ -225,13 +253,12 @@ static void print_decisions(const struct replay *replay)
     if (count == 0) {
         return;
     }
-    const uint32_t *samples = replay->decision_samples;
     cli_printf("speed   %s decisions in %s: %s a second\n", cli_number(count).s,
                short_time((double)replay->decision_ns).s,
                cli_number(llround(decision_rate(replay))).s);
     cli_printf("        each: median %s, 99 %% below %s, longest %s\n",
-               short_time(samples[rank(count, 0.5)]).s, short_time(samples[rank(count, 0.99)]).s,
-               short_time(samples[count - 1]).s);
+               short_time(decision_ns(replay, 0.5)).s, short_time(decision_ns(replay, 0.99)).s,
+               short_time(decision_ns(replay, 1)).s);
     cli_printf("        (time inside gang_alloc() only, on CLOCK_MONOTONIC, one thread)\n");
 }
 
@@ -350,10 +377,8 @@ static json_t *json_times(const struct replay *replay)
     }
     if (count > 0) {
         json_t *waits = json_pack("{sf sf sf sf sf}", "mean_s", sum / (double)count / 1e6, "p50_s",
-                                  (double)replay->waits_us[rank(count, 0.5)] / 1e6, "p90_s",
-                                  (double)replay->waits_us[rank(count, 0.9)] / 1e6, "p99_s",
-                                  (double)replay->waits_us[rank(count, 0.99)] / 1e6, "max_s",
-                                  (double)replay->waits_us[count - 1] / 1e6);
+                                  wait_s(replay, 0.5), "p90_s", wait_s(replay, 0.9), "p99_s",
+                                  wait_s(replay, 0.99), "max_s", wait_s(replay, 1));
         json_put(object, "waits", waits);
     }
     return object;
@@ -367,10 +392,9 @@ static json_t *json_decisions(const struct replay *replay)
                   (double)replay->decision_ns / 1e9, "per_second", round(decision_rate(replay)),
                   "clock", "CLOCK_MONOTONIC, inside gang_alloc() only, one thread");
     if (count > 0) {
-        const uint32_t *samples = replay->decision_samples;
-        json_put(object, "p50_ns", json_integer(samples[rank(count, 0.5)]));
-        json_put(object, "p99_ns", json_integer(samples[rank(count, 0.99)]));
-        json_put(object, "max_ns", json_integer(samples[count - 1]));
+        json_put(object, "p50_ns", json_integer(llround(decision_ns(replay, 0.5))));
+        json_put(object, "p99_ns", json_integer(llround(decision_ns(replay, 0.99))));
+        json_put(object, "max_ns", json_integer(llround(decision_ns(replay, 1))));
     }
     return object;
 }

@@ -118,15 +118,16 @@ struct gang_expected {
     size_t size; /**< sizeof(struct gang_expected) of the library */
     gang_job_id job;
     uint64_t cookie; /**< of the job */
-    /** GANG_EXPECTED_* of the median; with an even number of samples of the earlier one */
+    /** GANG_EXPECTED_START: the median is a start; else GANG_EXPECTED_* of a sample without one */
     int32_t what;
     /** GANG_WAIT_*, decisive at the end of the run; 0: it starts, or the reason is not known */
     int32_t wait;
-    int64_t start_ns; /**< median of the samples; INT64_MAX: it does not start */
-    /** in the fraction `low` of the samples it starts by then; INT64_MAX: in fewer */
-    int64_t low_ns;
-    int64_t high_ns; /**< the same for `high` */
-    int32_t samples; /**< number of samples in which it starts */
+    /** Quantiles of the starts in the samples, linear between the two nearest samples;
+     *  INT64_MAX: it does not start in one of these two. */
+    int64_t start_ns; /**< the median */
+    int64_t low_ns;   /**< of the fraction `low` */
+    int64_t high_ns;  /**< of the fraction `high` */
+    int32_t samples;  /**< number of samples in which it starts */
     int32_t reserved0;
 };
 

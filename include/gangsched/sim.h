@@ -666,7 +666,8 @@ struct gang_sim_stats_opts {
         sizeof(struct gang_sim_stats_opts), 0, 0, 0, NULL, NULL \
     }
 
-/** A distribution over jobs. Percentiles use the nearest rank. */
+/** A distribution over jobs. Percentiles are linear between the two nearest values, which is the
+ *  default of numpy.percentile(). */
 struct gang_sim_distribution {
     double mean;
     double p50, p90, p95, p99;

@@ -143,11 +143,13 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Nearest rank: the least value that so many per cent are not above. */
-static double percentile(const double *sorted, size_t count, size_t percent)
+/* Linear between the two nearest values, rounded as by numpy.percentile(). */
+static double percentile(const double *sorted, size_t count, double percent)
 {
-    size_t rank = (count * percent + 99) / 100;
-    return sorted[rank > 0 ? rank - 1 : 0];
+    double at = (double)(count - 1) * (percent / 100);
+    size_t below = (size_t)at, above = below + 1 < count ? below + 1 : below;
+    double part = at - (double)below, step = sorted[above] - sorted[below];
+    return part < 0.5 ? sorted[below] + step * part : sorted[above] - step * (1 - part);
 }
 
 static struct gang_sim_distribution spread(double *of, size_t count)

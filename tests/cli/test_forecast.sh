@@ -46,7 +46,7 @@ check starts_are_printed says 'case backlog
 check intervals_are_printed says 'case backlog
   job              queue           starts in  10 % within  90 % within
   wide-c           research       1 h 30 min    1 h 0 min   2 h 53 min
-  pair-d           research        3 h 0 min    2 h 0 min   4 h 23 min' --samples 200 "$backlog"
+  pair-d           research        3 h 0 min   2 h 27 min   4 h 23 min' --samples 200 "$backlog"
 check what_has_run_counts says 'case soon
   job              queue           starts in
   next             -               1 min 0 s

@@ -129,6 +129,8 @@ timed_trace() {
     counts out.json timed True placed.gangs 4 waiting.gangs 0 never.gangs 0 rejected 0 \
         kinds.gpu.peak 8000 time.first_arrival_s 0.0 time.last_arrival_s 100.0 \
         time.last_end_s 160.5 time.waits.max_s 130.5
+    # waits of 0, 50.5, 90 and 130.5 s, as by numpy.percentile()
+    counts out.json time.waits.p50_s 70.25 time.waits.p90_s 118.35 time.waits.p99_s 129.285
     # a from 0, b from 100, when a ends and before c comes; then d and c when b ends.
     diff <(awk -F, 'NR > 1 {print $2, $7}' out.csv | sort -u) - <<'STARTS'
 a 0

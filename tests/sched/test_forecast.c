@@ -212,6 +212,52 @@ START_TEST(samples_give_an_interval_and_repeat)
 }
 END_TEST
 
+/* 10, 20, 40, 80 s; NULL: as long, but the last has no end. */
+static int64_t doubling(gang_job_id job, uint64_t cookie, int32_t sample, uint64_t draw, void *user)
+{
+    (void)job;
+    (void)cookie;
+    (void)draw;
+    return !user && sample == 3 ? 0 : 10 * S << sample;
+}
+
+START_TEST(quantiles_are_linear_between_samples)
+{
+    struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
+    int ends = 1;
+    open_site(1, GANG_BACKFILL_NONE);
+    submit(h.s, 1, 0);
+    host_run(&h, 0);
+    gang_job_id next = submit(h.s, 1, 0);
+    host_run(&h, 0);
+    opts.run_time = doubling;
+    opts.user = &ends;
+    opts.samples = 4;
+    opts.low = GANG_WHOLE / 4;
+    gang_forecast *f = forecast_with(&h, &opts);
+    run_forecast(f);
+    struct gang_expected e = expected_of(f, next);
+    int64_t begin = e.start_ns - 30 * S; /* the first job started then */
+    ck_assert_int_ge(begin, 0);
+    ck_assert_int_le(begin, S);
+    ck_assert_int_eq(e.low_ns - begin, 17500 * (S / 1000)); /* 3/4 on the way from 10 to 20 */
+    ck_assert_int_eq(e.high_ns - begin, 68 * S);            /* 7/10 on the way from 40 to 80 */
+    gang_forecast_free(f);
+    opts.user = NULL;
+    opts.low = GANG_WHOLE / 3 * 2;
+    opts.high = GANG_WHOLE / 3 * 2 + 1;
+    f = forecast_with(&h, &opts);
+    run_forecast(f);
+    e = expected_of(f, next);
+    ck_assert_int_eq(e.samples, 3);
+    ck_assert_int_eq(e.start_ns - begin, 30 * S);
+    ck_assert_int_lt(e.low_ns, begin + 40 * S);
+    ck_assert_int_eq(e.high_ns, INT64_MAX); /* between a start and none */
+    gang_forecast_free(f);
+    host_close(&h);
+}
+END_TEST
+
 /* ---- what if ---- */
 
 START_TEST(what_if_there_were_more_nodes_and_jobs)
@@ -552,6 +598,7 @@ int main(void)
     tcase_add_test(tests, a_job_that_ends_unstarted_is_reported);
     tcase_add_test(tests, a_host_ends_a_run_of_a_forecast);
     tcase_add_test(tests, samples_give_an_interval_and_repeat);
+    tcase_add_test(tests, quantiles_are_linear_between_samples);
     tcase_add_test(tests, what_if_there_were_more_nodes_and_jobs);
     tcase_add_test(tests, what_if_a_node_is_drained_and_a_limit_raised);
     tcase_add_test(tests, a_forecast_outlives_what_it_was_made_from);

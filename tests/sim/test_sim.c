@@ -654,6 +654,9 @@ START_TEST(statistics_are_those_of_the_field)
     ck_assert_double_eq(st.wait_s.p50, 50);
     ck_assert_double_eq_tol(st.jct_s.mean, (100 + 100 + 55) / 3.0, 1e-9);
     ck_assert_double_eq_tol(st.slowdown.mean, (1 + 2 + 11) / 3.0, 1e-9);
+    ck_assert_double_eq_tol(st.slowdown.p50, 2, 1e-9);
+    ck_assert_double_eq_tol(st.slowdown.p90, 2 + 0.8 * 9, 1e-9);
+    ck_assert_double_eq_tol(st.slowdown.p99, 2 + 0.98 * 9, 1e-9);
     ck_assert_double_eq_tol(st.bounded_slowdown.mean, (1 + 2 + 5.5) / 3.0, 1e-9);
     ck_assert_double_eq(st.makespan_s, 155);
     ck_assert_double_eq_tol(st.gpu_utilisation, 1, 1e-12);

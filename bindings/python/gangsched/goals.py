@@ -203,9 +203,7 @@ class Measured:
             return float("nan")
         if goal.quantile is None:
             return float(values.mean())
-        with numpy.errstate(invalid="ignore"):
-            found = float(numpy.quantile(values, goal.quantile))
-        return float("inf") if numpy.isnan(found) else found
+        return quantile(numpy.sort(values), goal.quantile)
 
     def resampled(self, goal: Goal, counts: Any) -> Any:
         """The number of a goal, for each row of ``counts``: how often each block counts."""
@@ -226,9 +224,38 @@ class Measured:
                 kept = row[block] > 0  # 0 times an infinite wait is not a number
                 found[i] = (values[kept] * row[block][kept]).sum() / weight[-1]
             else:
-                at = numpy.searchsorted(weight, goal.quantile * weight[-1])
-                found[i] = values[min(int(at), len(values) - 1)]
+                found[i] = quantile(values, goal.quantile, weight)
         return found
+
+
+def quantile(values: Any, fraction: float, counted: Any = None) -> float:
+    """A quantile of sorted values, as ``numpy.quantile()``, also of infinite ones.
+
+    Between a finite and an infinite value the infinite one is taken.
+
+    Parameters
+    ----------
+    counted
+        How often the values up to each one count; None: once each.
+    """
+    import numpy
+
+    count = len(values) if counted is None else int(counted[-1])
+    at = fraction * (count - 1)
+    first = int(at)
+    last = min(first + 1, count - 1)
+    if counted is not None:
+        first, last = numpy.searchsorted(counted, [first, last], side="right")
+    below, above, part = float(values[first]), float(values[last]), at - int(at)
+    if part == 0 or below == above:
+        return below
+    if numpy.isinf(below):
+        return above if numpy.isinf(above) and part >= 0.5 else below
+    step = above - below
+    # numpy rounds so; the second form may subtract an infinity from itself
+    if part < 0.5 or numpy.isinf(step):
+        return below + step * part
+    return above - step * (1 - part)
 
 
 def _use_by_block(result: Result, first_s: float, block_s: float, blocks: int) -> Tuple[Any, Any]:

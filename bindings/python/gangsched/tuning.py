@@ -8,7 +8,7 @@ from typing import (
 )
 
 from .errors import InvalidArgument, NotFound
-from .goals import Goal, Measured, goals_of, named
+from .goals import Goal, Measured, goals_of, named, quantile
 from .queues import Queues
 from .sim.simulation import simulate
 from .sweeps import Executor, sweep
@@ -166,8 +166,7 @@ class Tuning:
             known = numpy.sort(drawn[~numpy.isnan(drawn)])
             low, high, better = math.nan, math.nan, math.nan
             if len(known):
-                # no interpolation, because differences may be infinite
-                low, high = (float(known[round(at * (len(known) - 1))]) for at in (0.025, 0.975))
+                low, high = (quantile(known, at) for at in (0.025, 0.975))
                 better = float((asked.cost(known) < 0).mean())
             difference = self._values[setting][goal] - self._values[0][goal]
             self._effects[setting, goal] = Effect(difference, low, high, better)

@@ -212,11 +212,14 @@ gang_result gang_forecast_run(gang_forecast *forecast, struct gang_error *error)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* The least start by which this fraction of the samples has started. */
+/* Linear between the two nearest samples, as numpy.quantile(). INT64_MAX: one of them has no
+ * start. */
 static int64_t quantile(const int64_t *sorted, int64_t samples, int64_t fraction)
 {
-    int64_t rank = (samples * fraction + GANG_WHOLE - 1) / GANG_WHOLE;
-    return sorted[rank > 0 ? rank - 1 : 0];
+    int64_t at = (samples - 1) * fraction;
+    int64_t below = sorted[at / GANG_WHOLE], part = at % GANG_WHOLE;
+    int64_t above = part > 0 ? sorted[at / GANG_WHOLE + 1] : below;
+    return above == INT64_MAX ? above : below + gang__mul_div(above - below, part, GANG_WHOLE);
 }
 
 static struct gang_expected tell(const gang_forecast *f, size_t i)

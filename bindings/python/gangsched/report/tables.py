@@ -99,7 +99,7 @@ def groups(result: "Result", by: str) -> str:
         row = [escape(name), number(int(mine.sum())), number(int(mine.sum() - ended.sum()))]
         row += [
             span(_mean(wait[ended])),
-            span(_rank(wait[ended], 0.99)),
+            span(_percentile(wait[ended], 99)),
             span(_mean(jct[ended])),
             number(_mean(slow[ended])),
         ]
@@ -122,13 +122,11 @@ def _mean(values: Any) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _rank(values: Any, quantile: float) -> float:
-    """The nearest rank, as in the summary."""
+def _percentile(values: Any, percent: float) -> float:
+    """As in the summary, linear between the two nearest values."""
     import numpy
 
-    if not len(values):
-        return float("nan")
-    return float(numpy.sort(values)[max(0, int(numpy.ceil(quantile * len(values))) - 1)])
+    return float(numpy.percentile(values, percent)) if len(values) else float("nan")
 
 
 def shapes(result: "Result") -> List[Tuple[Dict[str, Any], int]]:

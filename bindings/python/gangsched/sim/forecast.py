@@ -35,7 +35,8 @@ class Expected(NamedTuple):
     #: (it ends without a start)
     what: str
     start_s: Optional[float]  #: seconds: the median of the samples; None: no start
-    #: seconds: in the fraction ``low`` of the samples it starts by then; None: in fewer
+    #: seconds: the quantile ``low`` of the samples, linear between the two nearest, as by
+    #: ``numpy.quantile``; None: one of these two does not start
     low_s: Optional[float]
     high_s: Optional[float]  #: seconds: the same for ``high``
     wait_s: Optional[float]  #: seconds from its submission to ``start_s``

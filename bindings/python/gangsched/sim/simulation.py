@@ -408,8 +408,8 @@ class Simulation(RunningSimulation):
         cases : mapping
             By label a function that changes the :class:`Forecast`; None: no change.
         intervals : bool
-            True: two more columns a case, ``LABEL low`` and ``LABEL high``: the job starts by then
-            in the fractions ``low`` and ``high`` of the samples (not a number: in fewer).
+            True: two more columns a case, ``LABEL low`` and ``LABEL high``: the quantiles
+            ``low`` and ``high`` of the samples (not a number: a sample without a start).
         options
             As for :meth:`forecast`.
         """
