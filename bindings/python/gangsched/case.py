@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from ._native import ffi, lib, new, text
 from .closest import meant
+from .dates import duration_s, is_date, is_duration
 from .errors import (
     GangError, InvalidArgument, NotFound, ParseError, check, new_error, without,
 )
@@ -25,8 +26,10 @@ Source = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 
 def plain(value: Any) -> Any:
-    """Convert numbers of numpy, and iterables, for json."""
-    if hasattr(value, "item"):
+    """Convert numbers of numpy, durations and iterables, for json."""
+    if is_duration(value):
+        return duration_s(value)
+    if hasattr(value, "item") and not is_date(value):
         return value.item()
     if isinstance(value, Mapping):
         return dict(value)
@@ -165,7 +168,7 @@ def _of_a_job(error: InvalidArgument) -> GangError:
 JOB_KEYS = frozenset(
     """name queue priority submit preemptible user user_groups min tasks same prefer groups policy
     gpu_nodes exclusive labels affinity state running_on running_gpu stale never_preempts hold
-    time_limit_s loss max_restarts restart_delay_s refill_s start_within_s back_off_s heartbeat_s
+    time_limit_s begin_s deadline_s loss max_restarts restart_delay_s refill_s start_within_s back_off_s heartbeat_s
     parallelism
     prefer_wait_s reservation array array_max_running announced arrivals partitions after ran_s
     run_time_s start_full""".split()

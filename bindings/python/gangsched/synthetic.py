@@ -62,6 +62,7 @@ def resample(
     -------
     Trace
         The jobs by time of submission, named ``WEEK.N/NAME``. They have no recorded start and end.
+        Its epoch, if the trace has one, is the begin of the first week.
 
     Raises
     ------
@@ -73,7 +74,8 @@ def resample(
     A trace does not say which jobs waited for others; the times of submission stay as they were.
     O(jobs).
     """
-    jobs = list(as_trace(trace))
+    trace = as_trace(trace)
+    jobs = list(trace)
     if not jobs:
         raise InvalidArgument("trace: no jobs", path="trace")
     for name, fine in (
@@ -98,7 +100,8 @@ def resample(
         for number in range(count):
             for i in streams[draw.choice(pairs)]:
                 made.append(_moved(jobs[i], week, number, first, week_s))
-    return Trace(job for _, job in sorted(made, key=lambda one: one[0]))
+    epoch = None if trace.epoch is None else trace.dates(first)
+    return Trace((job for _, job in sorted(made, key=lambda one: one[0])), epoch=epoch)
 
 
 def _stream_of(job: Mapping[str, Any], first: float, week_s: float) -> _Stream:

@@ -6,15 +6,19 @@ import numbers
 import os
 import re
 import warnings
+from contextlib import contextmanager
 from typing import (
     TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Tuple,
-    Union,
+    Union, cast,
 )
 
 from ._lazy import deprecated
 from ._native import WRITE, Writer, ffi, lib, new, text, texts, utf8
 from .case import dump
 from .closest import unknown
+from .dates import (
+    as_date, as_epoch, check_zones, dates_of, duration_s, first_of, is_date, is_duration, time_s,
+)
 from .errors import (
     GangError, InvalidArgument, NotFound, OutOfRange, ParseError, check, new_error, placed,
 )
@@ -82,7 +86,7 @@ class Trace(Handle):
         Its name, unique in the trace; the position if not given.
     ``submit_s``, ``run_s``
         When it came, and how long it ran with all its tasks; required. Times are seconds from the
-        begin of the trace.
+        begin of the trace, or dates (:mod:`gangsched.dates`); durations seconds or a ``timedelta``.
     ``queue``, ``user``, ``priority``
         Texts, and a whole number (0; higher goes first).
     ``time_limit_s``
@@ -110,7 +114,20 @@ class Trace(Handle):
     >>> trace[0]["gpu"], trace.column("gpus")
     (2, array([8.]))
 
+    >>> dated = gs.Trace([{"submit_s": "2026-03-29 01:00+01:00", "run_s": 60},
+    ...                   {"submit_s": "2026-03-29 03:00+02:00", "run_s": 60}])
+    >>> dated.column("submit_s"), str(dated.epoch)
+    (array([   0., 3600.]), '2026-03-29 01:00:00+01:00')
+
     Threads: any, one at a time, also while a simulation runs the trace.
+
+    Parameters
+    ----------
+    jobs
+        The jobs, as dicts.
+    epoch
+        The date of second 0. None: the earliest date among the jobs, if there are dates; then all
+        jobs need one.
 
     Raises
     ------
@@ -118,9 +135,10 @@ class Trace(Handle):
         A job is impossible. ``line`` is its number, from 1.
     """
 
-    def __init__(self, jobs: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(self, jobs: Iterable[Mapping[str, Any]] = (), *, epoch: Any = None) -> None:
         lines: List[bytes] = []
         old: Set[str] = set()
+        jobs, self._epoch = _in_seconds(jobs, as_epoch(epoch))
         for job in jobs:
             if not isinstance(job, Mapping):
                 raise _no_job(jobs, job, len(lines) + 1)
@@ -137,6 +155,7 @@ class Trace(Handle):
             super().__init__(_empty())
 
     _header: Dict[str, str] = {}
+    _epoch: "Optional[pandas.Timestamp]" = None
 
     # ---- making one ----------------------------------------------------------------------
 
@@ -217,6 +236,7 @@ class Trace(Handle):
             )
         if made.format == "swf":
             made._header = _swf_header(content)
+            made._epoch = _swf_epoch(made._header)
         return made
 
     @classmethod
@@ -235,11 +255,12 @@ class Trace(Handle):
 
     @classmethod
     def from_dataframe(
-        cls, table: "pandas.DataFrame", *, amounts: Optional[str] = None
+        cls, table: "pandas.DataFrame", *, amounts: Optional[str] = None, epoch: Any = None
     ) -> "Trace":
         """A trace from a table: one row a job, the members of a job as columns.
 
-        Required: ``submit_s``, ``run_s``. The column ``job`` (or ``name``), or else the index, has
+        Required: ``submit_s``, ``run_s``. Times may be columns of dates, durations columns of
+        ``timedelta``. The column ``job`` (or ``name``), or else the index, has
         the names; ``tasks`` or ``count`` the number of tasks. Empty cells (not-a-number, None)
         count as missing. Tables of :meth:`to_dataframe` work.
 
@@ -249,6 +270,8 @@ class Trace(Handle):
             ``"task"``: ``cpu``, ``mem_mib``, ``gpu`` are those of one task. ``"job"``: ``cpus``,
             ``mem_mib``, ``gpus`` are those of all tasks. None: ``"job"`` if there is a column
             ``cpus``, else ``"task"``.
+        epoch
+            As for :class:`Trace`.
 
         Examples
         --------
@@ -267,12 +290,14 @@ class Trace(Handle):
         """
         if not hasattr(table, "to_csv") or not hasattr(table, "columns"):
             raise InvalidArgument("expected a DataFrame, not %s" % type(table).__name__)
-        made = _in_words_of_now(table, amounts)
+        made, at = _table_in_seconds(_in_words_of_now(table, amounts), as_epoch(epoch))
         if "preemptible" in made.columns:
             made = made.assign(preemptible=[_flag(value) for value in made["preemptible"]])
         if "job" not in made.columns and "name" not in made.columns:
             made.insert(0, "job", [str(name) for name in made.index])
-        return cls._of(_read(made.to_csv(index=False).encode("utf-8"), lib.GANG_TRACE_CSV, {}))
+        trace = cls._of(_read(made.to_csv(index=False).encode("utf-8"), lib.GANG_TRACE_CSV, {}))
+        trace._epoch = at
+        return trace
 
     def select(self, which: Any) -> "Trace":
         """A trace of some of the jobs. O(jobs).
@@ -325,6 +350,9 @@ class Trace(Handle):
     ) -> "Trace":
         """One trace of the jobs of several, in this order. O(jobs). ``a + b`` is the same.
 
+        Its epoch is the earliest of theirs. Jobs of a trace with an epoch keep their dates, those
+        of a trace without keep their seconds.
+
         Parameters
         ----------
         keys
@@ -335,7 +363,7 @@ class Trace(Handle):
         AlreadyExists
             Two jobs have the same name.
         InvalidArgument
-            There is not one key for each trace.
+            There is not one key for each trace; or only some epochs have a time zone.
         """
         listed = list(traces)
         for trace in listed:
@@ -361,12 +389,20 @@ class Trace(Handle):
     def _made_of(
         parts: Iterable[Tuple["Trace", Iterable[int]]], prefixes: Optional[List[bytes]] = None
     ) -> "Trace":
+        parts = list(parts)
+        epochs = [part._epoch for part, _ in parts if part._epoch is not None]
+        epoch = first_of(epochs, "epoch") if epochs else None
         made, error, job = _empty(), new_error(), new("gang_trace_job")
         try:
             for number, (part, chosen) in enumerate(parts):
+                later_ns = 0 if part._epoch is None else part._epoch.value - epoch.value
                 with part._held() as trace:
                     for index in chosen:
                         check(lib.gang_trace_get(trace, index, job), what="job %d" % index)
+                        if later_ns:
+                            job.submit_ns += later_ns
+                            if job.started_ns != lib.GANG_TRACE_UNKNOWN:
+                                job.started_ns += later_ns
                         if prefixes is not None:
                             name = ffi.new("char[]", prefixes[number] + b"/" + ffi.string(job.name))
                             job.name = name
@@ -374,7 +410,9 @@ class Trace(Handle):
         except BaseException:
             made.release()
             raise
-        return Trace._of(made)
+        joined = Trace._of(made)
+        joined._epoch = epoch
+        return joined
 
     def changed(self, **columns: Any) -> "Trace":
         """Deprecated: :meth:`with_columns`."""
@@ -384,8 +422,8 @@ class Trace(Handle):
     def with_columns(self, **columns: Any) -> "Trace":
         """A trace with other numbers in some columns.
 
-        ``submit_s``, ``run_s``, ``time_limit_s`` (seconds) and ``priority`` can change. Each is an
-        array or one number.
+        ``submit_s``, ``run_s``, ``time_limit_s`` (seconds; also dates, if there is an epoch, and
+        durations) and ``priority`` can change. Each is an array or one value.
 
         ::
 
@@ -404,7 +442,7 @@ class Trace(Handle):
                 raise InvalidArgument(
                     unknown("column that can change", name, members), path=name
                 )
-            if isinstance(given, numbers.Real):
+            if isinstance(given, numbers.Real) or is_date(given) or is_duration(given):
                 given = [given] * count
             listed = (
                 list(given)
@@ -415,6 +453,10 @@ class Trace(Handle):
                 raise InvalidArgument(
                     "%s: one number for each of %d jobs" % (name, count), path=name
                 )
+            if name == "submit_s":
+                listed = [
+                    time_s(value, self._epoch, "%s[%d]" % (name, i)) for i, value in enumerate(listed)
+                ]
             scale = 1 if name == "priority" else _NS
             values[members[name]] = [
                 _whole(value, scale, name, i) for i, value in enumerate(listed)
@@ -436,12 +478,16 @@ class Trace(Handle):
         except BaseException:
             made.release()
             raise
-        return Trace._of(made)
+        changed = Trace._of(made)
+        changed._epoch = self._epoch
+        return changed
 
     def __reduce__(self) -> Any:
         text_of = (self.to_text("jsonl"), "jsonl") if len(self) else ("", "jsonl")
-        return (Trace.from_text, text_of, {"_header": self._header}) if self._header else (
-            Trace.from_text, text_of)
+        state = {"_header": self._header, "_epoch": self._epoch}
+        return (Trace.from_text, text_of, state) if any(
+            value not in ({}, None) for value in state.values()
+        ) else (Trace.from_text, text_of)
 
     # ---- looking at it -------------------------------------------------------------------
 
@@ -523,6 +569,37 @@ class Trace(Handle):
         values on lines of their own. Empty for other formats. Pickling keeps it.
         """
         return dict(self._header)
+
+    @property
+    def epoch(self) -> "Optional[pandas.Timestamp]":
+        """The date of second 0; None: it is not known.
+
+        From dates of the jobs, ``epoch=``, or ``UnixStartTime`` and ``TimeZoneString`` of a log in
+        the Standard Workload Format. It is kept by all methods, by pickling and by simulations, but
+        not by files.
+        """
+        return self._epoch
+
+    def with_epoch(self, epoch: Any) -> "Trace":
+        """The same jobs with another date of second 0; None: without. O(jobs)."""
+        made = self.select(slice(None))
+        made._epoch = as_epoch(epoch)
+        return made
+
+    def dates(self, seconds: Any) -> Any:
+        """Seconds as dates: a ``DatetimeIndex``, or a ``Timestamp`` for one number.
+
+        >>> import gangsched as gs
+        >>> trace = gs.Trace([{"submit_s": 5400, "run_s": 60}], epoch="2026-01-05")
+        >>> str(trace.dates(trace.column("submit_s"))[0])
+        '2026-01-05 01:30:00'
+
+        Raises
+        ------
+        InvalidArgument
+            There is no epoch.
+        """
+        return dates_of(seconds, self._epoch)
 
     def column(self, name: str) -> Any:
         """One numeric column of all jobs, as a numpy array of float.
@@ -679,6 +756,104 @@ def _current(options: Mapping[str, Any]) -> Dict[str, Any]:
         deprecated("the option lenient", 'on_error="skip"', stacklevel=4)
         made["on_error"] = "skip" if made.pop("lenient") else "raise"
     return made
+
+
+#: Members of a job that are times, and those that are durations.
+_TIMES = ("submit_s", "start_s")
+_DURATIONS = ("run_s", "time_limit_s", "limit_s")
+
+
+def _in_seconds(
+    jobs: Iterable[Any], epoch: "Optional[pandas.Timestamp]"
+) -> "Tuple[Iterable[Any], Optional[pandas.Timestamp]]":
+    """Jobs with seconds instead of dates and durations, and their epoch."""
+    if not hasattr(jobs, "__iter__") or hasattr(jobs, "to_csv") or isinstance(jobs, (str, bytes)):
+        return jobs, epoch  # the caller refuses it
+    listed, numbered, given = list(jobs), 0, epoch
+    dated: "List[Tuple[int, str, pandas.Timestamp]]" = []
+    for line, job in enumerate(listed, 1):
+        if not isinstance(job, Mapping):
+            continue
+        lasting = [name for name in (*_TIMES, *_DURATIONS) if is_duration(job.get(name))]
+        found = [name for name in _TIMES if is_date(job.get(name))]
+        if lasting or found:
+            listed[line - 1] = {**job, **{name: duration_s(job[name]) for name in lasting}}
+        with _of_job(line):
+            dated += [(line, name, as_date(job[name], name)) for name in found]
+        if not numbered and "submit_s" in job and "submit_s" not in found:
+            numbered = line
+    if dated and epoch is None:
+        if numbered:
+            with _of_job(numbered):
+                raise InvalidArgument("submit_s: a number beside dates needs epoch=", path="submit_s")
+        epoch = dated[0][2]
+    for line, name, date in dated:
+        with _of_job(line):
+            check_zones(date, cast("pandas.Timestamp", epoch), name)
+    if dated and given is None:
+        epoch = min(date for _, _, date in dated)
+    for line, name, date in dated:
+        listed[line - 1][name] = time_s(date, epoch, name)
+    return listed, epoch
+
+
+@contextmanager
+def _of_job(line: int, what: str = "job") -> Iterator[None]:
+    """Add the number of a job to an error."""
+    try:
+        yield
+    except InvalidArgument as wrong:
+        raise InvalidArgument(
+            "%s %d: %s" % (what, line, wrong), path=wrong.path, line=line
+        ) from None
+
+
+def _table_in_seconds(
+    table: "pandas.DataFrame", epoch: "Optional[pandas.Timestamp]"
+) -> "Tuple[pandas.DataFrame, Optional[pandas.Timestamp]]":
+    """A table with seconds instead of dates and durations, and its epoch."""
+    import pandas
+
+    kinds = pandas.api.types
+    columns: Dict[str, List[Any]] = {}
+    for name in (*_TIMES, *_DURATIONS):
+        if name in table.columns and not kinds.is_numeric_dtype(table[name].dtype):
+            columns[name] = [None if value is pandas.NaT else value for value in table[name]]
+    if not columns:
+        return table, epoch
+    rows = [
+        {name: column[i] for name, column in columns.items() if column[i] is not None}
+        for i in range(len(table))
+    ]
+    if "submit_s" in table.columns and "submit_s" not in columns:
+        rows = [{"submit_s": 0, **row} for row in rows]
+    try:
+        found, epoch = _in_seconds(rows, epoch)
+    except InvalidArgument as wrong:
+        line = wrong.line + 1  # as in a file with a header
+        text_of = str(wrong).split(": ", 1)[1]
+        raise InvalidArgument("line %d: %s" % (line, text_of), path=wrong.path, line=line) from None
+    listed = list(found)
+    made = {name: [row.get(name) for row in listed] for name in columns}
+    return table.assign(**made), epoch
+
+
+def _swf_epoch(header: Mapping[str, str]) -> "Optional[pandas.Timestamp]":
+    """The date of second 0 of a log in the Standard Workload Format; None: it does not say."""
+    try:
+        start = int(header.get("UnixStartTime", ""))
+    except ValueError:
+        return None
+    import pandas
+
+    try:
+        utc = pandas.Timestamp(start, unit="s", tz="UTC")
+    except (ValueError, OverflowError):
+        return None
+    try:
+        return utc.tz_convert(header.get("TimeZoneString", "UTC"))
+    except Exception:  # a zone that this machine does not know
+        return utc
 
 
 #: ``; MaxNodes: 100`` before the jobs

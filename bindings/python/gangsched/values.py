@@ -4,11 +4,12 @@
 import math
 from typing import Any, List, Mapping, Optional, Sequence, Union
 
+from .dates import duration_s, is_duration
 from .errors import InvalidArgument, OutOfRange
 
 
 def ns(seconds: float, name: str) -> int:
-    """Seconds as ns, exact for whole seconds.
+    """Seconds, or a ``timedelta``, as ns, exact for whole seconds.
 
     Raises
     ------
@@ -17,6 +18,8 @@ def ns(seconds: float, name: str) -> int:
     InvalidArgument
         Not a number.
     """
+    if is_duration(seconds):
+        seconds = duration_s(seconds)
     if isinstance(seconds, bool) or not hasattr(seconds, "__float__"):
         raise InvalidArgument("%s: expected a number, not %r" % (name, seconds), path=name)
     if not math.isfinite(seconds):

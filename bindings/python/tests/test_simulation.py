@@ -856,7 +856,7 @@ def test_every_call_on_a_closed_simulation_raises(cluster):
         "what_if": ({"x": None},),
     }
     names = {name for name in dir(gs.Simulation) if not name.startswith("_")} - {
-        "close", "closed", "submit",
+        "close", "closed", "submit", "epoch", "dates",
     }
     for name in sorted(names):
         with pytest.raises(gs.Closed):

@@ -9,6 +9,7 @@ from typing import (
 from .._native import Call, callback, ffi, lib, new, text
 from ..case import Case, job_dict
 from ..cluster.cluster import Node
+from ..dates import times_in
 from ..enums import ExpectedKind, WaitReason
 from ..errors import Busy, InvalidArgument, NotFound, OutOfRange, check, new_error
 from ..handle import Box
@@ -176,6 +177,7 @@ class Forecast(Reserving):
             )
             self.tree, self._default_queue = simulation.tree, simulation._default_queue
             self._given = dict(simulation._given)
+            self._epoch = simulation.epoch
         self._ran: Optional[Rows[Expected]] = None
 
     def _opts(
@@ -268,7 +270,8 @@ class Forecast(Reserving):
         GangError
             As for :meth:`Simulation.submit`.
         """
-        spec = self._in_queue(job_dict(job, keywords))
+        spec = times_in(job_dict(job, keywords), ("begin_s", "deadline_s"), self._epoch)
+        spec = self._in_queue(spec)
         with self._changing() as sched:
             case, out, error = self._job_case(spec), ffi.new("gang_job_id *"), new_error()
             raw = ffi.new("struct gang_job_spec *", case.c.jobs[0])

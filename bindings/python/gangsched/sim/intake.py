@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Union
 from .._native import ffi, lib
 from ..case import Case, job_dict
 from ..cluster.state import Node
+from ..dates import Time, times_in
 from ..enums import NodeState
 from ..errors import GangError, NotFound, check, new_error, placed
 from ..handle import Box
@@ -30,25 +31,33 @@ class SimulationIntake(SimulationState):
     def add(self, trace: "Union[Trace, str, os.PathLike[str]]", shift_s: float = 0) -> None:
         """Let the jobs of a trace, or of its file, come ``shift_s`` seconds later than it says.
 
-        Past jobs come now.
+        Past jobs come now. If the trace has an epoch, it is that of the simulation, unless it has
+        one: then jobs come at their dates.
 
         Raises
         ------
         NotFound
             A queue, with its place.
+        InvalidArgument
+            Only one of the two epochs has a time zone.
         Busy
             Called from a callback. Also the exceptions of :meth:`Trace.read`.
         """
         error, shift = new_error(), ns(shift_s, "shift_s")
         trace = as_trace(trace)
         with self._held() as sim, trace._held() as pointer:
+            later = 0
+            if trace.epoch is not None and self._epoch is not None:
+                later = ns(self._time_s(trace.epoch, "trace.epoch"), "trace.epoch")
             try:
-                check(lib.gang_sim_add_trace(sim, pointer, shift, error), error)
+                check(lib.gang_sim_add_trace(sim, pointer, later + shift, error), error)
             except NotFound as failure:
                 raise self._with_meant(failure, _quoted(failure.text)) from None
             self._open().require(trace._open())
             self._boxes.append(trace._open())
             self._traces.append(trace)
+            if self._epoch is None:
+                self._epoch = trace.epoch
             self._recipe.note("add", trace, shift_s)
 
     def submit(
@@ -65,7 +74,7 @@ class SimulationIntake(SimulationState):
             it waits until it is released; True: nothing is preempted for it.
         ``time_limit_s``, ``begin_s``, ``deadline_s``
             How long it may run (as the queue says); when it may start, and by when it must have
-            ended, seconds of the simulation (any time).
+            ended, seconds of the simulation or dates (any time).
         ``after``
             ``[{"job", "when": "start" | "end" | "success"}]``: jobs that must come first.
         ``reservation``, ``partitions``, ``array`` with ``array_max_running``
@@ -116,7 +125,7 @@ class SimulationIntake(SimulationState):
         Busy
             Called from a callback. An exception of ``on_event`` comes after the submission.
         """
-        spec = job_dict(job, keywords)
+        spec = times_in(job_dict(job, keywords), ("begin_s", "deadline_s"), self._epoch)
         out, error = ffi.new("size_t *"), new_error()
         # The recipe gets the job without a queue: a replay may have another tree.
         queued = self._in_queue(spec)
@@ -140,13 +149,14 @@ class SimulationIntake(SimulationState):
             self._host.settle()  # an exception of on_event: the job is submitted nevertheless
         return int(out[0])
 
-    def set_node(self, node: Node, state: str, at_s: Optional[float] = None) -> None:
-        """Set a node ``up``, ``draining`` or ``down`` at a time (seconds; None: now).
+    def set_node(self, node: Node, state: str, at_s: Optional[Time] = None) -> None:
+        """Set a node ``up``, ``draining`` or ``down`` at a time (seconds, or a date; None: now).
 
         A node that goes down loses its tasks.
         """
         number = self.cluster.node_id(node)
         value = NodeState.number_of(state, "state")
+        at_s = self._time_s(at_s, "at_s")
         with self._held() as sim:
             at = self._raw_info(sim).now_ns if at_s is None else ns(at_s, "at_s")
             check(lib.gang_sim_set_node_state(sim, at, number, value), what="node %r" % (node,))

@@ -68,7 +68,7 @@ NAMES = frozenset(
 #: Other arguments of a simulation, which an unknown option may have meant.
 _OF_SIMULATIONS = (
     "cluster", "trace", "queues", "policy", "score_mode", "seed", "record", "events", "on_event",
-    "speed", "restart", "shift_s", "default_queue", "stream", "mix", "until_s", "progress",
+    "speed", "restart", "shift_s", "default_queue", "stream", "mix", "until_s", "progress", "epoch",
 )
 
 #: Options of version 0.1 and their names now. The parts keep renaming tools away.

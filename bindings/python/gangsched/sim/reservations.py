@@ -8,6 +8,7 @@ from .._lazy import deprecated
 from .._native import Call, callback, ffi, lib, new, text, utf8
 from ..case import Case
 from ..errors import DoesNotFit, GangError, NotFound, OutOfRange, check, new_error, placed
+from ..dates import times_in
 from ..values import ns, seconds
 from ..enums import PlanKind, ReservationFlag, ReservationState
 from ..rows import Rows
@@ -22,6 +23,8 @@ KEYS = frozenset(
     """name owner arrival_s deadline_s start_s duration_s period_s repetitions until_s objective combine flags queue users
     job purge_s notice_s stages prefer""".split()  # prefer: the key of version 0.1
 )
+#: Those of them that are times.
+TIMES = ("arrival_s", "deadline_s", "start_s", "until_s")
 # gang: 0.1
 STAGE_KEYS = frozenset("gang_size exclusive tasks nodes level domain domain_count gang".split())
 
@@ -230,7 +233,8 @@ class Reserving(Scheduling):
         reservation
             Its members as a dict; keywords override them.
         fields
-            Times are seconds of the simulation.
+            Times are seconds of the simulation, or dates; durations seconds, or a ``timedelta``
+            (:mod:`gangsched.dates`).
 
             ``name``, ``owner``
                 Its name (must be there), and the user whose limits apply (none).
@@ -295,6 +299,7 @@ class Reserving(Scheduling):
             for key, value in {**(reservation or {}), **fields}.items()
             if value is not None
         }
+        given = times_in(given, TIMES, self._epoch)
         with self._changing() as sched:
             if "job" in given:
                 given["job"] = self._job_of(given["job"])
@@ -317,6 +322,7 @@ class Reserving(Scheduling):
         GangError
             As for :meth:`reserve`.
         """
+        fields = times_in(fields, TIMES, self._epoch)
         with self._changing() as sched:
             number = self._reservation_id(sched, reservation)
             given = {**self._given.get(number, {}), **fields}

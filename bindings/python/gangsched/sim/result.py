@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, 
 from .._lazy import deprecated
 from .._native import ffi, lib, text
 from ..cluster.allocation import Explanation
+from ..dates import Time, dates_of, time_s, times_in
 from ..enums import JobEnd, JobState
 from ..errors import NotFound, check
 from ..closest import unknown
@@ -96,6 +97,7 @@ class Result:
         self._samples: Any = None
         self._summary: Dict[str, Any] = {}
         self._recipe: Recipe
+        self._epoch: "Optional[pandas.Timestamp]" = None
         self._source: "Optional[weakref.ref[Simulation]]" = None
         self._tables: Dict[str, Any] = {}
 
@@ -126,6 +128,7 @@ class Result:
             }
             self._recipe = simulation._recipe.copy()
             self._source = weakref.ref(simulation)
+            self._epoch = simulation.epoch
             known = simulation._host.refused
             self._refused = None if known is None else dict(known)
         self._summary = simulation.summary()
@@ -318,7 +321,37 @@ class Result:
         made.update(gpus=rows["gpu_milli"] / 1e3, nodes_up=rows["nodes_up"])
         return pandas.DataFrame(made)
 
-    def timeline_by(self, by: str = "queue", of: str = "gpus") -> "pandas.DataFrame":
+    @property
+    def epoch(self) -> "Optional[pandas.Timestamp]":
+        """The date of second 0; None: it is not known. See :mod:`gangsched.dates`."""
+        return self._epoch
+
+    def dates(self, seconds: Any) -> Any:
+        """Seconds as dates: a ``DatetimeIndex``, or a ``Timestamp`` for one number.
+
+        >>> import gangsched as gs
+        >>> jobs = gs.Trace([{"submit_s": "2026-01-05 09:00", "run_s": 5400, "gpu": 8}])
+        >>> result = gs.simulate(gs.Cluster.uniform(1), jobs)
+        >>> result.timeline.set_index(result.dates(result.timeline.at_s)).gpus
+        2026-01-05 09:00:00    8.0
+        2026-01-05 10:30:00    0.0
+        Name: gpus, dtype: float64
+
+        Raises
+        ------
+        InvalidArgument
+            There is no epoch.
+        """
+        return dates_of(seconds, self._epoch)
+
+    def timeline_by(
+        self,
+        by: str = "queue",
+        of: str = "gpus",
+        *,
+        begin_s: Optional[Time] = None,
+        end_s: Optional[Time] = None,
+    ) -> "pandas.DataFrame":
         """Amounts in use by group, from ``at_s`` (seconds) until the next row: a column a group.
 
         Computed from the allocations, which must be recorded. O(rows * groups).
@@ -329,6 +362,9 @@ class Result:
             What a column stands for. ``model``: the GPU model of the nodes; "": they have none.
         of : {"gpus", "cpus", "mem_mib", "tasks"}
             Devices (shares as fractions), cores, MiB, or tasks.
+        begin_s, end_s
+            Only the rows from this time on, the first with what was in use then, and before that
+            time; None: all.
 
         Raises
         ------
@@ -337,7 +373,7 @@ class Result:
         """
         from .timelines import timeline_by
 
-        return timeline_by(self, by, of)
+        return timeline_by(self, by, of, begin_s, end_s)
 
     # ---- explanations --------------------------------------------------------------------
 
@@ -360,8 +396,8 @@ class Result:
                     self._refused = dict(simulation._host.refused or {})
         return dict(self._refused)
 
-    def explain(self, job: JobRef, at_s: float) -> Explanation:
-        """Why a job waited at a time (seconds), or was refused.
+    def explain(self, job: JobRef, at_s: Time) -> Explanation:
+        """Why a job waited at a time (seconds, or a date), or was refused.
 
         The simulation runs again up to that time.
 
@@ -378,6 +414,7 @@ class Result:
             The policy was a function that could not be pickled.
         """
         index = self._index(job)
+        at_s = time_s(at_s, self._epoch, "at_s")
         with self._recipe.replay(LISTENING, at_s) as simulation:
             return simulation.explain(index)
 
@@ -390,9 +427,9 @@ class Result:
             raise NotFound("job %d of %d" % (job, len(self.names)))
         return int(job)
 
-    def simulation(self, at_s: Optional[float] = None) -> "Simulation":
-        """A simulation in the state of a time (seconds; None: of the end), to read, change and
-        continue it.
+    def simulation(self, at_s: Optional[Time] = None) -> "Simulation":
+        """A simulation in the state of a time (seconds, or a date; None: of the end), to read,
+        change and continue it.
 
         The simulation runs again up to that time. For the end it is a fork, if the original
         simulation is still open and has not continued.
@@ -401,7 +438,7 @@ class Result:
             with self._live() as live:
                 if live is not None:
                     return live.fork()
-        return self._recipe.replay({}, at_s)
+        return self._recipe.replay({}, time_s(at_s, self._epoch, "at_s"))
 
     def session(self, at_s: Optional[float] = None) -> "Simulation":
         """Deprecated: :meth:`simulation`."""
@@ -459,12 +496,12 @@ class Result:
         color : {"queue", "user", "job"}
             What a colour stands for.
         options
-            ``nodes`` (names, in this order), ``begin_s``, ``end_s`` (seconds), ``title`` (None: a
+            ``nodes`` (names, in this order), ``begin_s``, ``end_s`` (or dates), ``title`` (None: a
             description; "": none).
         """
         from ..viz.plots import gantt
 
-        return gantt(self, axes, color, **options)
+        return gantt(self, axes, color, **times_in(options, ("begin_s", "end_s"), self._epoch))
 
     def cdf(
         self,

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any, Iterator, List, Optional
 
 from .._native import ffi, lib, new
+from ..dates import Time
 from ..enums import StopReason
 from ..errors import InvalidArgument, check, new_error
 from ..values import not_negative, ns, whole
@@ -25,7 +26,7 @@ class RunningSimulation(SimulationIntake):
 
     def run(
         self,
-        until_s: Optional[float] = None,
+        until_s: Optional[Time] = None,
         *,
         events: Optional[int] = None,
         seconds: Optional[float] = None,
@@ -35,8 +36,8 @@ class RunningSimulation(SimulationIntake):
 
         Parameters
         ----------
-        until_s : float, optional
-            Time of the simulation, seconds, inclusive. The clock then shows it, even if all jobs
+        until_s
+            Time of the simulation, seconds, inclusive, or a date. The clock then shows it, even if all jobs
             ended earlier: nodes fail and are repaired until then, reservations begin and end.
         events : int, optional
             Stop at the end of the instant in which so many events have happened: arrivals, ends,
@@ -56,7 +57,7 @@ class RunningSimulation(SimulationIntake):
             raise InvalidArgument("events must be 1 or more", path="events")
         if seconds is not None:
             not_negative(ns(seconds, "seconds"), "seconds")
-        until_ns = None if until_s is None else ns(until_s, "until_s")
+        until_ns = None if until_s is None else ns(self._time_s(until_s, "until_s"), "until_s")
         return self._go(until_ns, events or 0, seconds, progress)
 
     def _go(

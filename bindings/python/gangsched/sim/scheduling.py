@@ -8,12 +8,15 @@ from .._native import ffi, lib, new, text, utf8
 from ..errors import Busy, GangError, InvalidArgument, NotFound, check, new_error, placed
 from ..handle import Handle
 from .._lazy import deprecated
+from ..dates import dates_of, time_s
 from ..values import ns
 from ..closest import meant, unknown
 from .queue_use import QueueUse
 from ..queues import Queues
 
 if TYPE_CHECKING:
+    import pandas
+
     from ..cluster.cluster import Cluster
 
 #: A job of a simulation: its index, or its name.
@@ -55,6 +58,27 @@ class Scheduling(Handle):
     def _job_index(self, number: int) -> Optional[int]:
         """The index of a job with this id; None: there is none."""
         raise NotImplementedError
+
+    _epoch: "Optional[pandas.Timestamp]" = None
+
+    @property
+    def epoch(self) -> "Optional[pandas.Timestamp]":
+        """The date of second 0; None: it is not known. See :mod:`gangsched.dates`."""
+        return self._epoch
+
+    def dates(self, seconds: Any) -> Any:
+        """Seconds of the simulation as dates: a ``DatetimeIndex``, or one for one number.
+
+        Raises
+        ------
+        InvalidArgument
+            There is no epoch.
+        """
+        return dates_of(seconds, self._epoch)
+
+    def _time_s(self, value: Any, name: str) -> Any:
+        """A time as seconds of the simulation, see :func:`gangsched.dates.time_s`."""
+        return time_s(value, self._epoch, name)
 
     #: queue of jobs that name none, as the simulation was made
     _default_queue: Optional[str] = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 from .._native import ffi, lib
 from ..case import Source
 from ..cluster.cluster import Cluster
+from ..dates import Time, as_epoch, times_in
 from ..enums import ScoreMode
 from ..errors import Closed, GangError, InvalidArgument, check, new_error
 from ..handle import Box
@@ -91,6 +92,9 @@ class Simulation(RunningSimulation):
         more (:class:`StaleHandle`), but :meth:`explain` still says why a job was refused. :meth:`result`
         ends the files, and reads them when its tables are used. While the simulation is open the
         directory is its own (:class:`Busy`); after fork() it belongs to the parent.
+    epoch
+        The date of second 0, see :mod:`gangsched.dates`; None: that of the first trace that has
+        one.
     mix
         Expected tasks, for clusters with the policy ``fgd`` or ``headroom``, see
         :meth:`Cluster.set_mix`; None: the mix of the cluster.
@@ -157,12 +161,16 @@ class Simulation(RunningSimulation):
         default_queue: Optional[str] = None,
         stream: "Optional[Union[str, os.PathLike[str]]]" = None,
         mix: Optional[Sequence[Mapping[str, Any]]] = None,
+        epoch: Any = None,
         **options: Any,
     ) -> None:
         refusals = bool(options.pop("_refusals", False)) or events or on_event is not None
         for name, function in (("on_event", on_event), ("speed", speed), ("restart", restart)):
             if function is not None and not callable(function):
                 raise InvalidArgument("%s: expected a function, not %r" % (name, function), path=name)
+        trace = None if trace is None else as_trace(trace)
+        self._epoch = as_epoch(epoch) if trace is None or epoch is not None else trace.epoch
+        options = times_in(options, ("start_s",), self._epoch)
         own = cluster.copy() if isinstance(cluster, Cluster) else Cluster.from_json(cluster)
         try:
             if mix is not None:
@@ -181,6 +189,7 @@ class Simulation(RunningSimulation):
                 "restart": restart,
                 "default_queue": default_queue,
                 **({} if own._mix is None else {"mix": own._mix}),
+                **({} if self._epoch is None else {"epoch": self._epoch}),
                 **options,
             }
             self._recipe = Recipe(Simulation, arguments)
@@ -332,7 +341,7 @@ class Simulation(RunningSimulation):
                 dict(self._given),
                 self._default_queue,
             )
-            other._refusals = self._refusals
+            other._refusals, other._epoch = self._refusals, self._epoch
             other.cluster, other.tree, other._traces, other._boxes = (
                 own,
                 self.tree,
@@ -447,7 +456,7 @@ def simulate(
     queues: Any = None,
     policy: _options.Policy = None,
     *,
-    until_s: Optional[float] = None,
+    until_s: Optional[Time] = None,
     progress: bool = False,
     **options: Any,
 ) -> "Result":
@@ -464,8 +473,8 @@ def simulate(
     ----------
     trace
         Also the path of a trace.
-    until_s : float, optional
-        Stop at this time of the simulation, seconds; None: when nothing more happens.
+    until_s
+        Stop at this time of the simulation, seconds or a date; None: when nothing more happens.
     progress : bool
         True: show a bar.
     options

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was in use over time, by queue, user or model of GPU."""
 
-from typing import TYPE_CHECKING, Any, Tuple
+from typing import TYPE_CHECKING, Any, Optional, Tuple
 
 from ..closest import unknown
+from ..dates import Time, time_s
 from ..errors import InvalidArgument
+from ..values import ns
 
 if TYPE_CHECKING:
     import pandas
@@ -16,7 +18,13 @@ GROUPS = ("queue", "user", "model")
 AMOUNTS = ("gpus", "cpus", "mem_mib", "tasks")
 
 
-def timeline_by(result: "Result", by: str, of: str) -> "pandas.DataFrame":
+def timeline_by(
+    result: "Result",
+    by: str,
+    of: str,
+    begin_s: Optional[Time] = None,
+    end_s: Optional[Time] = None,
+) -> "pandas.DataFrame":
     """See :meth:`gangsched.Result.timeline_by`."""
     import numpy
     import pandas
@@ -45,7 +53,25 @@ def timeline_by(result: "Result", by: str, of: str) -> "pandas.DataFrame":
     used[numpy.abs(used) < 1e-6] = 0.0
     made = pandas.DataFrame(used, columns=pandas.Index(words, name=by))
     made.insert(0, "at_s", times)
-    return made
+    first, last = (
+        None if given is None else ns(time_s(given, result.epoch, name), name) / 1e9
+        for name, given in (("begin_s", begin_s), ("end_s", end_s))
+    )
+    return _between(made, first, last)
+
+
+def _between(
+    table: "pandas.DataFrame", begin: Optional[float], end: Optional[float]
+) -> "pandas.DataFrame":
+    """The rows from one time on, the first with what is in use then, and before another time."""
+    if end is not None:
+        table = table[table.at_s < end]
+    if begin is not None and len(table):
+        # what was in use before is in the last row that is not later
+        first = max(int(table.at_s.searchsorted(begin, side="right")) - 1, 0)
+        table = table.iloc[first:].copy()
+        table.iloc[0, 0] = max(begin, float(table.iloc[0, 0]))
+    return table.reset_index(drop=True)
 
 
 def _groups(result: "Result", rows: Any, by: str) -> Tuple[Any, Any]:
