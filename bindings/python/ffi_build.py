@@ -41,6 +41,7 @@ extern "Python" {
     int32_t gangsched_py_expected(const struct gang_expected *expected, void *user);
     int64_t gangsched_py_run_time(gang_job_id job, uint64_t cookie, int32_t sample, uint64_t draw, void *user);
     int32_t gangsched_py_forecast_goes_on(void *user);
+    int32_t gangsched_py_place(size_t index, int64_t run_ns, struct gang_job_spec *job, void *user);
     int64_t gangsched_py_restart(size_t index, int64_t gpu_milli, void *user);
 }
 """

@@ -279,10 +279,10 @@ struct gang_sim_view {
     }
 
 /** Callbacks; each may be NULL. The table is copied. They are called inside gang_sim_run(), on
- *  its thread. `event` is also called inside gang_sim_submit() and gang_sim_submit_groups(),
- *  where its result is ignored. They may call what a host op may (gang_host_ops), and the
- *  queries of this header. A result other than 0 ends the run after the present step and is
- *  returned by it; the simulation can continue. */
+ *  its thread. `event` and `place` are also called inside gang_sim_submit() and
+ *  gang_sim_submit_groups(), where the result of `event` is ignored. They may call what a host op
+ *  may (gang_host_ops), and the queries of this header. A result other than 0 ends the run after
+ *  the present step and is returned by it; the simulation can continue. */
 struct gang_sim_ops {
     size_t size; /**< sizeof(struct gang_sim_ops) */
     /** Something happened. */
@@ -300,11 +300,17 @@ struct gang_sim_ops {
     int64_t (*restart_ns)(size_t index, int64_t gpu_milli, void *user);
     int32_t score_mode; /**< GANG_SIM_SCORE_* */
     int32_t reserved0;
+    /** How is the job placed? Called before a job of a trace, or of gang_sim_submit(), is
+     *  submitted. It may set job->request.policy, .score and .score_user, and nothing else; they
+     *  are as gang_sim_opts.place and the caller say. What score_user points to must stay valid as
+     *  long as the simulation, its forks and their forecasts. A result other than 0 also ends
+     *  gang_sim_submit(), without the job; a job of a trace is then placed as without this op. */
+    int32_t (*place)(size_t index, int64_t run_ns, struct gang_job_spec *job, void *user);
 };
 
-#define GANG_SIM_OPS_INIT                                               \
-    {                                                                   \
-        sizeof(struct gang_sim_ops), NULL, NULL, NULL, NULL, NULL, 0, 0 \
+#define GANG_SIM_OPS_INIT                                                     \
+    {                                                                         \
+        sizeof(struct gang_sim_ops), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL \
     }
 
 /* ---- the simulation ------------------------------------------------------------------------ */

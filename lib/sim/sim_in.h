@@ -501,6 +501,10 @@ void gang__sim_watch(gang_sim *sim, const struct gang__sim_job *j);
 /* ---- sim_place.c ---- */
 
 /* Where a job of a trace may go, GANG_SIM_PLACE_*. */
-void gang__sim_place_by(const gang_sim *sim, struct gang_request_spec *request);
+/* What gang_sim_opts.place and op place say of a job, before it is submitted. */
+void gang__sim_place_trace_job(gang_sim *sim, size_t index, int64_t run_ns,
+                               struct gang_job_spec *job);
+/* Op place: its result; 0: there is none. */
+int32_t gang__sim_place(gang_sim *sim, size_t index, int64_t run_ns, struct gang_job_spec *job);
 
 #endif

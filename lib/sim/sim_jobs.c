@@ -272,8 +272,8 @@ gang_result gang__sim_arrive(gang_sim *sim, size_t index)
     spec.request.groups = t.groups;
     spec.request.group_count = t.group_count;
     spec.request.group_size = t.group_size;
-    gang__sim_place_by(sim, &spec.request);
     spec.cookie = index;
+    gang__sim_place_trace_job(sim, index, j->run_ns, &spec);
     r = gang_job_submit(sim->sched, &spec, &j->id, &error);
     if (r == GANG_ENOMEM)
         return r;

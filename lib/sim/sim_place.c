@@ -15,13 +15,29 @@ static int32_t consolidated(int32_t group, const struct gang_candidate *candidat
     return 0;
 }
 
-void gang__sim_place_by(const gang_sim *sim, struct gang_request_spec *request)
+static void consolidate(struct gang_request_spec *request)
 {
-    if (sim->opts.place != GANG_SIM_PLACE_CONSOLIDATED)
-        return;
     request->policy = GANG_POLICY_PACK; /* it is the same, and faster */
     if (request->group_count > 1) {
         request->policy = GANG_POLICY_HOST;
         request->score = consolidated;
     }
+}
+
+void gang__sim_place_trace_job(gang_sim *sim, size_t index, int64_t run_ns,
+                               struct gang_job_spec *job)
+{
+    if (sim->opts.place == GANG_SIM_PLACE_CONSOLIDATED)
+        consolidate(&job->request);
+    struct gang_request_spec before = job->request;
+    int32_t stop = gang__sim_place(sim, index, run_ns, job);
+    if (stop) {
+        sim->stop = sim->stop ? sim->stop : stop;
+        job->request = before;
+    }
+}
+
+int32_t gang__sim_place(gang_sim *sim, size_t index, int64_t run_ns, struct gang_job_spec *job)
+{
+    return sim->ops.place ? sim->ops.place(index, run_ns, job, sim->user) : 0;
 }

@@ -108,6 +108,8 @@ static gang_result submit(gang_sim *sim, const struct gang_job_spec *spec,
     r = prepare(sim, &e, runs, error);
     e.spec.hold = e.spec.hold || e.j.held;
     e.spec.cookie = sim->jobs;
+    if (r == GANG_OK && (r = gang__sim_place(sim, sim->jobs, e.j.run_ns, &e.spec)) != GANG_OK)
+        gang__error(error, r, NULL, "op place returned %d", (int)r);
     if (r == GANG_OK)
         r = gang_job_submit(sim->sched, &e.spec, &e.j.id, error);
     if (r != GANG_OK) {

@@ -142,14 +142,19 @@ def _again(job: Dict[str, Any], score: Optional[Score]) -> Request:
 class Scorer(Call):
     """Connects gang_score_fn with a Python function."""
 
-    def __init__(self, score: Score, cluster: Box) -> None:
+    def __init__(self, score: Score, cluster: Optional[Box]) -> None:
         super().__init__()
         self.score = score
+        #: whether its lowest scores go first
+        self.lowest = direction(score)
+        #: the function, for a message
+        self.what = "score()"
         self._cluster = cluster
 
     def node_name(self, number: int) -> str:
         """The name of a node, for a message."""
         info = new("gang_node_info")
+        assert self._cluster is not None
         if lib.gang_node_get(self._cluster.pointer, number, info) != lib.GANG_OK:
             return "?"
         return text(info.name)
@@ -191,14 +196,18 @@ def gangsched_py_place_score(
     candidates = Candidates(seen, scorer.node_name)
     found = numpy.asarray(scorer.score(group, candidates))
     if found.shape != (count,):
-        raise InvalidArgument("score() must give one number for each of %d candidates" % count)
+        raise InvalidArgument(
+            "%s must give one number for each of %d candidates" % (scorer.what, count)
+        )
     if found.dtype.kind == "f":
         unknown = numpy.flatnonzero(numpy.isnan(found))
         if len(unknown):
             node = scorer.node_name(int(seen["node"][unknown[0]]))
-            raise InvalidArgument("score() gave NaN for candidate %d, node %r" % (unknown[0], node))
-        found = _order_of(-found if direction(scorer.score) else found)
-    elif direction(scorer.score):
+            raise InvalidArgument(
+                "%s gave NaN for candidate %d, node %r" % (scorer.what, unknown[0], node)
+            )
+        found = _order_of(-found if scorer.lowest else found)
+    elif scorer.lowest:
         found = _reversed(found)
     out[:] = found
     return 0

@@ -14,6 +14,7 @@ from ..enums import ExpectedKind, WaitReason
 from ..errors import Busy, InvalidArgument, NotFound, OutOfRange, check, new_error
 from ..handle import Box
 from ..values import ns, seconds, whole
+from .placing import Placing
 from .reservations import Reserving
 from ..rows import Rows
 from .scheduling import JobRef
@@ -77,6 +78,7 @@ class _Ahead(Call):
         super().__init__()
         self.run_time_of: Optional[Callable[[int, int, float], Optional[float]]] = None
         self.index: Callable[[int], int] = int
+        self.placing: Optional[Placing] = None
 
     def of(self, job: int, sample: int, draw: int) -> int:
         if self.error is not None or self.run_time_of is None:
@@ -101,7 +103,8 @@ def gangsched_py_run_time(job: int, cookie: int, sample: int, draw: int, user: A
 @callback(failed=lib.GANG_EBUSY)
 def gangsched_py_forecast_goes_on(user: Any) -> int:
     ahead: _Ahead = ffi.from_handle(user)
-    return 0 if ahead.error is None else int(lib.GANG_EBUSY)
+    failed = ahead.error or (ahead.placing.error if ahead.placing is not None else None)
+    return 0 if failed is None else int(lib.GANG_EBUSY)
 
 
 def _jobs(sched: Any) -> Iterator[int]:
@@ -178,6 +181,8 @@ class Forecast(Reserving):
             self.tree, self._default_queue = simulation.tree, simulation._default_queue
             self._given = dict(simulation._given)
             self._epoch = simulation.epoch
+            # requests of the copy point to what the host keeps
+            self._ahead.placing, self._placed = simulation._host.placing, dict(simulation._host.placed)
         self._ran: Optional[Rows[Expected]] = None
 
     def _opts(
@@ -323,9 +328,12 @@ class Forecast(Reserving):
                 raise Busy("called from run_time()")
             self._inside = True
             try:
-                result = lib.gang_forecast_run(forecast, error)
+                with self._places():
+                    result = lib.gang_forecast_run(forecast, error)
             finally:
                 self._inside = False
+            if self._ahead.placing is not None:
+                self._ahead.placing.settle()
             self._ahead.settle()
             check(result, error)
             result = lib.gang_forecast_each(forecast, lib.gangsched_py_expected, expectations.user)
@@ -333,6 +341,16 @@ class Forecast(Reserving):
             check(result)
             self._ran = Rows(Expected, [self._told(*found) for found in expectations.found])
             return self._ran
+
+    @contextmanager
+    def _places(self) -> Iterator[None]:
+        """During a run, for the placement policy of the simulation."""
+        if self._ahead.placing is None:
+            yield
+            return
+        with self._held() as forecast:
+            with self._ahead.placing.on(lib.gang_forecast_cluster(forecast)):
+                yield
 
     def _told(
         self, number: int, what: str, start: int, low: int, high: int, samples: int, wait: int

@@ -4,11 +4,13 @@ them.
 """
 
 import time
-from typing import Any, Callable, Dict, List, Optional
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from .._native import Call, callback, ffi, lib, new, text
 from ..enums import EventKind, JobEnd, ReservationEventKind, ReservationOutcome
 from .events import Event, ReservationEvent
+from .placing import Placed, Placing
 from .policy import Names, View, write_scores
 from .scheduling import NodeNames
 
@@ -25,6 +27,9 @@ class Host(Call):
         self.on_event: Optional[Callable[[Event], Any]] = None
         self.speed: Optional[Callable[[int, int, int], float]] = None
         self.restart: Optional[Callable[[int, float], float]] = None
+        self.placing: Optional[Placing] = None
+        #: the scorers of placed jobs: their requests point to them
+        self.placed: Placed = {}
         #: events since events() was last called; None: events are not kept
         self.kept: Optional[List[Event]] = None
         #: why jobs were refused, by index; None: refusals are not kept, because an event callback
@@ -52,7 +57,25 @@ class Host(Call):
             ops.speed = lib.gangsched_py_speed
         if self.restart is not None:
             ops.restart_ns = lib.gangsched_py_restart
+        if self.placing is not None:
+            ops.place = lib.gangsched_py_place
         return ops
+
+    @contextmanager
+    def places(self) -> Iterator[None]:
+        """During a call that may place jobs."""
+        if self.placing is None:
+            yield
+            return
+        with self.placing.on(self.cluster):
+            yield
+
+    def settle(self) -> None:
+        """Raise the exception of a callback."""
+        if self.placing is not None and self.placing.error is not None:
+            self.error = None
+            self.placing.settle()
+        super().settle()
 
     def begin(self, sim: Any) -> None:
         """Set the simulation that calls back."""
@@ -64,6 +87,7 @@ class Host(Call):
         made.score, made.on_event, made.speed, made.restart = (
             self.score, self.on_event, self.speed, self.restart,
         )
+        made.placing, made.placed = self.placing, dict(self.placed)
         made.kept = None if self.kept is None else list(self.kept)
         made.refused = None if self.refused is None else dict(self.refused)
         return made
@@ -134,7 +158,8 @@ def gangsched_py_go_on(now_ns: int, events: int, user: Any) -> int:
         host.tick()
     if host.deadline is not None and time.monotonic() >= host.deadline:
         host.late = True
-    return 1 if host.late or host.error is not None else 0
+    failed = host.error is not None or (host.placing is not None and host.placing.error is not None)
+    return 1 if host.late or failed else 0
 
 
 @callback(failed=1)

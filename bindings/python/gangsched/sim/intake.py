@@ -132,7 +132,7 @@ class SimulationIntake(SimulationState):
         given: Any = run_s
         several = not isinstance(given, (int, float, str)) and hasattr(given, "__len__")
         times = runs(given, spec["tasks"]) if several else [ns(given, "run_s")]
-        with self._held() as sim:
+        with self._held() as sim, self._host.places():
             case = Case({**self._frame(queued), "jobs": [queued]}, path_prefix="jobs[0]")
             try:
                 if several:
@@ -143,6 +143,7 @@ class SimulationIntake(SimulationState):
                 else:
                     check(lib.gang_sim_submit(sim, case.c.jobs, times[0], out, error), error)
             except GangError as refusal:
+                self._host.settle()  # an exception of a callback comes first
                 refusal = placed(refusal, refusal.path.replace("run_ns", "run_s"))
                 raise self._with_meant(refusal, queued.get("queue")) from None
             self._recipe.note("submit", spec, run_s=run_s)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LISTENING: Mapping[str, Any] = {"events": False, "on_event": None, "_refusals": True}
 
 #: Arguments that may be functions.
-_FUNCTIONS = ("policy", "on_event", "speed", "restart")
+_FUNCTIONS = ("policy", "place", "on_event", "speed", "restart")
 
 
 class Step(NamedTuple):

@@ -68,10 +68,12 @@ class RunningSimulation(SimulationIntake):
         progress: bool = False,
     ) -> Info:
         bounds, error, host = new("gang_sim_bounds"), new_error(), self._host
-        bounds.every, bounds.max_events = EVENTS_PER_CHECK, events
+        # an exception of a placement policy is to stop the run at once
+        bounds.every = EVENTS_PER_CHECK if host.placing is None else 1
+        bounds.max_events = events
         if until_ns is not None:
             bounds.has_until, bounds.until_ns = 1, until_ns
-        with self._held() as sim, self._traces_held(), self._bar(sim, progress):
+        with self._held() as sim, self._traces_held(), self._bar(sim, progress), host.places():
             host.deadline = None if seconds is None else time.monotonic() + seconds
             host.late = False
             before = self._raw_info(sim).events

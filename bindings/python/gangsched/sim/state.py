@@ -131,7 +131,7 @@ class SimulationState(Reserving):
             The job ended and was written away (``stream``).
         """
         writer = Writer()
-        with self._held() as sim, self._traces_held():
+        with self._held() as sim, self._traces_held(), self._host.places():
             index = self.find(job)
             known = self._host.refused
             if known is None and self._may_be_refused(sim, index):
@@ -150,6 +150,7 @@ class SimulationState(Reserving):
                 lib.gang_sim_sched(sim), raw.id, WRITE, writer.user
             )
         writer.settle()
+        self._host.settle()
         check(result, what="job %r" % (job,))
         found = json.loads(writer.value())
         if not found.get("text"):
