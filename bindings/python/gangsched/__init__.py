@@ -32,6 +32,7 @@ _WHERE = {
     "Snapshot": "cluster.snapshot",
     "Queues": "queues",
     "Trace": "trace",
+    "IntervalSet": "intervals",
     "Simulation": "sim.simulation",
     "simulate": "sim.simulation",
     "Forecast": "sim.forecast",
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from .sim.forecast import Expected as Expected
     from .sim.forecast import Forecast as Forecast
     from .published import presets as presets
+    from .intervals import IntervalSet as IntervalSet
     from .queues import Queues as Queues
     from .cluster.request import Request as Request
     from .sim.reservations import PlanItem as PlanItem

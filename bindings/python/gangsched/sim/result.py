@@ -12,7 +12,9 @@ from ..cluster.allocation import Explanation
 from ..dates import Time, dates_of, time_s, times_in
 from ..enums import JobEnd, JobState
 from ..errors import NotFound, check
+from ..intervals import IntervalSet
 from ..closest import unknown
+from ..values import ns
 from ..vocabulary import amounts_of, check_amounts, column_now
 from .events import Info
 from .recipe import LISTENING, Recipe
@@ -374,6 +376,57 @@ class Result:
         from .timelines import timeline_by
 
         return timeline_by(self, by, of, begin_s, end_s)
+
+    @property
+    def resources(self) -> "pandas.DataFrame":
+        """The GPUs by their number, as :meth:`interval_sets` and :meth:`to_batsim` number them: a
+        row a GPU, with ``node``, ``node_number`` (from 0, in the order of ``nodes``) and
+        ``device`` (its index on the node).
+        """
+        from .holdings import resources
+
+        return resources(self)
+
+    def interval_sets(self, of: str = "gpus") -> "pandas.Series[Any]":
+        """Which GPUs, or which nodes, each job has held: a Series of :class:`IntervalSet`.
+
+        Of all stays together; a share of a GPU counts as that GPU. Empty: none. O(rows).
+
+        >>> import gangsched as gs
+        >>> jobs = gs.Trace([{"submit_s": 0, "run_s": 60, "count": 2, "gpu": gpu} for gpu in (8, 2)])
+        >>> result = gs.simulate(gs.Cluster.uniform(3), jobs)
+        >>> [str(one) for one in result.interval_sets()], str(result.free_at(30))
+        (['0-15', '16-19'], '20-23')
+        >>> result.jobs.assign(nodes=result.interval_sets("nodes").map(str))[["job", "nodes"]]
+          job nodes
+        0   0   0-1
+        1   1     2
+
+        Parameters
+        ----------
+        of : {"gpus", "nodes"}
+            What is numbered, see :attr:`resources`.
+
+        Raises
+        ------
+        InvalidArgument
+            Unknown ``of``, or no allocations were recorded.
+        """
+        from .holdings import interval_sets
+
+        return interval_sets(self, of)
+
+    def used_at(self, at_s: Time, of: str = "gpus") -> IntervalSet:
+        """Which GPUs, or nodes, jobs hold at a time (seconds, or a date). O(rows)."""
+        from .holdings import used_at
+
+        return used_at(self, ns(time_s(at_s, self._epoch, "at_s"), "at_s") / 1e9, of)
+
+    def free_at(self, at_s: Time, of: str = "gpus") -> IntervalSet:
+        """Which GPUs, or nodes, no job holds at a time, also of nodes that are down. O(rows)."""
+        from .holdings import everything
+
+        return everything(self, of) - self.used_at(at_s, of)
 
     # ---- explanations --------------------------------------------------------------------
 
