@@ -49,6 +49,8 @@ _WHERE = {
     "sweep": "sweeps",
     "presets": "published",
     "resample": "synthetic",
+    "WorkloadModel": "fitted",
+    "fit_workload": "fitted",
     "Tuning": "tuning",
     "tune": "tuning",
     "ffi": "_native",
@@ -100,6 +102,8 @@ if TYPE_CHECKING:
     from .sim.forecast import Expected as Expected
     from .sim.forecast import Forecast as Forecast
     from .published import presets as presets
+    from .fitted import WorkloadModel as WorkloadModel
+    from .fitted import fit_workload as fit_workload
     from .intervals import IntervalSet as IntervalSet
     from .queues import Queues as Queues
     from .cluster.request import Request as Request

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from .errors import InvalidArgument
 from .trace import Trace, as_trace
+from .vocabulary import in_seconds
 
 WEEK_S = 7 * 86400.0
 HOUR_S = 3600.0
@@ -75,7 +76,7 @@ def resample(
     O(jobs).
     """
     trace = as_trace(trace)
-    jobs = list(trace)
+    jobs = [in_seconds(job) for job in trace]
     if not jobs:
         raise InvalidArgument("trace: no jobs", path="trace")
     for name, fine in (

@@ -79,6 +79,14 @@ class TraceJob(Dict[str, Any]):
         return None, None
 
 
+def in_seconds(job: Mapping[str, Any]) -> Dict[str, Any]:
+    """A job of a trace with all its times in seconds: those that a float does not hold are ns."""
+    return {
+        (key[:-3] + "_s" if key.endswith("_ns") else key): value / 1e9 if key.endswith("_ns") else value
+        for key, value in job.items()
+    }
+
+
 #: What a trace says of the past of a job.
 _RECORDED = ("submit_s", "submit_ns", "run_s", "run_ns", "start_s", "start_ns", "end", "end_s")
 

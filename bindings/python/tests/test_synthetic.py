@@ -91,3 +91,9 @@ def test_a_resampled_trace_can_be_simulated_and_wrong_input_is_named():
         assert error.value.path == next(iter(options))
     with pytest.raises(gs.InvalidArgument, match="no jobs"):
         gs.resample(gs.Trace())
+
+
+def test_times_of_nanoseconds():
+    jobs = gs.Trace([{"submit_s": 1e6 + 1e-9 * i, "run_s": 60, "user": "u"} for i in range(3)])
+    assert "submit_ns" in jobs[1]
+    assert len(gs.resample(jobs, seed=1)) == 3
