@@ -33,6 +33,8 @@ from .vocabulary import (
 if TYPE_CHECKING:
     import pandas
 
+    from .cluster.cluster import Cluster
+
 Path = Union[str, "os.PathLike[str]"]
 
 _NS = 10**9
@@ -298,6 +300,75 @@ class Trace(Handle):
         trace = cls._of(_read(made.to_csv(index=False).encode("utf-8"), lib.GANG_TRACE_CSV, {}))
         trace._epoch = at
         return trace
+
+    @classmethod
+    def from_batsim(cls, path: Path, *, resource: str = "core", flops: int = 10**9) -> "Trace":
+        """Read a workload of Batsim, with what :meth:`to_batsim` added.
+
+        Jobs with the member ``gangsched`` have their requests again; times, queues and users are
+        those of the workload. Without such jobs it is :meth:`read`.
+
+        Parameters
+        ----------
+        resource : {"core", "gpu"}
+            What a resource is in other jobs: a task with one core, or one with a GPU.
+        flops : int
+            Operations a second of one resource.
+
+        Raises
+        ------
+        GangError, OSError
+            As for :meth:`read`.
+        """
+        from .batsim import read
+
+        return read(cls, path, resource=resource, flops=flops)
+
+    def to_batsim(
+        self,
+        path: Path,
+        cluster: "Optional[Cluster]" = None,
+        platform: Optional[Path] = None,
+        *,
+        profile: str = "delay",
+        flops: int = 10**9,
+        on_error: str = "raise",
+    ) -> None:
+        """Write a workload of GPU jobs for Batsim, and the platform: a host of it is one GPU.
+
+        :mod:`gangsched.batsim` says what becomes of each member. :meth:`write` with the format
+        ``batsim`` is for jobs of cores.
+
+        ::
+
+            trace.to_batsim("workload.json", cluster, "platform.xml")
+            # batsim -p platform.xml -w workload.json -m master_host
+
+        Parameters
+        ----------
+        path
+            The workload; ``.gz`` compresses.
+        cluster : Cluster, optional
+            The machines; None: as many resources as the widest job needs.
+        platform
+            The file of the platform; None: none.
+        profile : {"delay", "parallel_homogeneous"}
+            What a job does.
+        flops : int
+            Operations a second of a GPU.
+        on_error : {"raise", "skip"}
+            ``skip``: leave out jobs without GPUs.
+
+        Raises
+        ------
+        NotSupported
+            A job has no GPUs.
+        InvalidArgument
+            A job comes before second 0; or an option is wrong.
+        """
+        from .batsim import write
+
+        write(self, path, cluster, platform, profile=profile, flops=flops, on_error=on_error)
 
     def select(self, which: Any) -> "Trace":
         """A trace of some of the jobs. O(jobs).
