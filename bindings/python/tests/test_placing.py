@@ -169,6 +169,25 @@ def test_an_exception_passes_through_and_the_simulation_continues(cluster):
         assert simulation.summary()["jobs"] == 3
 
 
+def test_jobs_that_have_ended_take_no_memory(cluster):
+    def place(job, nodes):
+        return numpy.zeros(len(nodes))
+
+    trace = trace_of(*[8] * 20, 9)  # the last one is refused
+    with gs.Simulation(cluster, trace, place=place) as simulation:
+        simulation.run(until_s=150)
+        forecast, fork = simulation.forecast(run_time="actual"), simulation.fork()
+        running = simulation.info.jobs - simulation.info.ended
+        assert len(simulation._host.placed) == running > 0
+        simulation.run()
+        assert not simulation._host.placed
+        assert simulation.result() == gs.simulate(cluster, trace, place=place)
+    with forecast, fork:
+        assert len(forecast.run()) == running - 4
+        fork.run()
+        assert fork.summary()["jobs"] == 20 and not fork._host.placed
+
+
 def test_the_place_of_a_simulation_is_a_word_or_a_function(cluster):
     with pytest.raises(gs.GangError, match="place"):
         gs.simulate(cluster, trace_of(1), place="somewhere")

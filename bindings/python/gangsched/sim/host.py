@@ -49,7 +49,7 @@ class Host(Call):
         ops.go_on = lib.gangsched_py_go_on
         if self.score is not None:
             ops.score, ops.score_mode = lib.gangsched_py_score, mode
-        if self.on_event is not None or self.kept is not None:
+        if self.on_event is not None or self.kept is not None or self.placing is not None:
             ops.event = lib.gangsched_py_event
         elif self.refused is not None:
             ops.event = ffi.addressof(lib, "gangsched_py_refusal")
@@ -96,6 +96,8 @@ class Host(Call):
         """Keep an event, and pass it to ``on_event``."""
         if raw.what == lib.GANG_SIM_REFUSED and self.refused is not None:
             self.refused[int(raw.index)] = text(raw.text)
+        if raw.what in (lib.GANG_SIM_ENDED, lib.GANG_SIM_REFUSED):
+            self.placed.pop(int(raw.index), None)  # it is not placed again
         if self.kept is None and self.on_event is None:
             return
         made = self._event(raw)
