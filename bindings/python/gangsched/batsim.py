@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads and platforms of Batsim for traces of GPU jobs: written, and read back.
 
-A resource (SimGrid: a host) of Batsim is one GPU. Hosts are called ``gpu0``, ``gpu1``... through the
-nodes in their order, as :attr:`gangsched.Result.resources` numbers them; Batsim numbers hosts in
-the order of their names, numbers in them by value. Their properties are ``node``, ``device`` and
+A resource (SimGrid: a host) of Batsim is one GPU. Hosts are called ``gpu0``, ``gpu1``... through
+the nodes in their order, as :attr:`gangsched.Result.resources` numbers them; Batsim numbers hosts
+in the order of their names, numbers in them by value. Their properties are ``node``, ``device`` and
 ``model``; ``master_host`` is Batsim's own.
 
 ===============================  ===================================================================

@@ -168,9 +168,8 @@ def _of_a_job(error: InvalidArgument) -> GangError:
 JOB_KEYS = frozenset(
     """name queue priority submit preemptible user user_groups min tasks same prefer groups policy
     gpu_nodes exclusive labels affinity state running_on running_gpu stale never_preempts hold
-    time_limit_s begin_s deadline_s loss max_restarts restart_delay_s refill_s start_within_s back_off_s heartbeat_s
-    parallelism
-    prefer_wait_s reservation array array_max_running announced arrivals partitions after ran_s
+    time_limit_s begin_s deadline_s loss max_restarts restart_delay_s refill_s start_within_s
+    back_off_s heartbeat_s parallelism prefer_wait_s reservation array array_max_running announced arrivals partitions after ran_s
     run_time_s start_full""".split()
 )
 

@@ -3,13 +3,13 @@
 
 Each time (``submit_s``, ``start_s``, ``until_s``...) is a number of seconds, or a date: a
 ``datetime``, a ``date``, a ``pandas.Timestamp``, a ``numpy.datetime64``, or a text that pandas
-reads and that contains a year. A duration (``run_s``, ``duration_s``...) is a number of seconds or a
-``timedelta`` (also of pandas and numpy).
+reads and that contains a year. A duration (``run_s``, ``duration_s``...) is a number of seconds or
+a ``timedelta`` (also of pandas and numpy).
 
-An *epoch* is the date of second 0. Dates with a time zone are instants: between 1 a.m. and 3 a.m. of
-the night in which clocks go forward lies one hour. Dates without a time zone are those of a clock
-that is never set. The two kinds do not mix: an epoch with a time zone takes dates with one, in any
-zone, and an epoch without takes dates without.
+An *epoch* is the date of second 0. Dates with a time zone are instants: between 1 a.m. and 3 a.m.
+of the night in which clocks go forward lies one hour. Dates without a time zone are those of a
+clock that is never set. The two kinds do not mix: an epoch with a time zone takes dates with one,
+in any zone, and an epoch without takes dates without.
 """
 
 import datetime
@@ -64,7 +64,8 @@ def as_date(value: Any, name: str) -> "pandas.Timestamp":
     try:
         made = pandas.Timestamp(value)
     except (ValueError, OverflowError, TypeError) as error:
-        raise InvalidArgument("%s: %r is not a date: %s" % (name, value, error), path=name) from None
+        said = "%s: %r is not a date: %s" % (name, value, error)
+        raise InvalidArgument(said, path=name) from None
     if made is pandas.NaT:
         raise InvalidArgument(wrong, path=name)
     return made

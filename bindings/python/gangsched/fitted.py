@@ -140,7 +140,8 @@ class WorkloadModel:
         donors = draw.integers(0, len(self._jobs), len(submitted))
         ranks = draw.random(len(submitted))
         made = []
-        for i, (at, donor, rank) in enumerate(zip(submitted.tolist(), donors.tolist(), ranks.tolist())):
+        drawn = zip(submitted.tolist(), donors.tolist(), ranks.tolist())
+        for i, (at, donor, rank) in enumerate(drawn):
             run_s, limit_s = self._drawn(self._sizes[donor], rank)
             job = {**self._jobs[donor], "job": str(i), "submit_s": at, "run_s": run_s}
             job.pop("time_limit_s", None)
@@ -168,7 +169,8 @@ class WorkloadModel:
         runs, limits = self._runs[size]
         at = rank * (len(runs) - 1)
         low = int(at)
-        below, above, limit = float(runs[low]), float(runs[min(low + 1, len(runs) - 1)]), float(limits[low])
+        below, above = float(runs[low]), float(runs[min(low + 1, len(runs) - 1)])
+        limit = float(limits[low])
         if 0 < limit <= below:
             return limit, limit
         if below > 0:
@@ -225,9 +227,9 @@ def size_of(job: Mapping[str, Any]) -> Tuple[str, float]:
     total = {"gpu": 0.0, "cpu": 0.0}
     for group in groups:
         count = group.get("count", 1)
-        for name in total:
-            devices = group.get("gpu_devices", 1) if name == "gpu" and group.get("gpu", 0) < 1 else 1
-            total[name] += count * group.get(name, 0) * devices
+        devices = group.get("gpu_devices", 1) if group.get("gpu", 0) < 1 else 1
+        total["gpu"] += count * group.get("gpu", 0) * devices
+        total["cpu"] += count * group.get("cpu", 0)
     return ("gpus", round(total["gpu"], 3)) if total["gpu"] else ("cpus", round(total["cpu"], 3))
 
 

@@ -526,7 +526,8 @@ class Trace(Handle):
                 )
             if name == "submit_s":
                 listed = [
-                    time_s(value, self._epoch, "%s[%d]" % (name, i)) for i, value in enumerate(listed)
+                    time_s(value, self._epoch, "%s[%d]" % (name, i))
+                    for i, value in enumerate(listed)
                 ]
             scale = 1 if name == "priority" else _NS
             values[members[name]] = [
@@ -856,7 +857,8 @@ def _in_seconds(
     if dated and epoch is None:
         if numbered:
             with _of_job(numbered):
-                raise InvalidArgument("submit_s: a number beside dates needs epoch=", path="submit_s")
+                said = "submit_s: a number beside dates needs epoch="
+                raise InvalidArgument(said, path="submit_s")
         epoch = dated[0][2]
     for line, name, date in dated:
         with _of_job(line):

@@ -81,10 +81,9 @@ class TraceJob(Dict[str, Any]):
 
 def in_seconds(job: Mapping[str, Any]) -> Dict[str, Any]:
     """A job of a trace with all its times in seconds: those that a float does not hold are ns."""
-    return {
-        (key[:-3] + "_s" if key.endswith("_ns") else key): value / 1e9 if key.endswith("_ns") else value
-        for key, value in job.items()
-    }
+    exact = [key for key in job if key.endswith("_ns")]
+    rest = {key: value for key, value in job.items() if key not in exact}
+    return {**rest, **{key[:-3] + "_s": job[key] / 1e9 for key in exact}}
 
 
 #: What a trace says of the past of a job.

@@ -10,11 +10,11 @@ import pytest
 import gangsched as gs
 
 JOBS = [
-    {"job": "wide", "submit_s": 0, "run_s": 3600.5, "count": 4, "gpu": 8, "cpu": 12, "mem_mib": 1024,
-     "queue": "q", "user": "ann", "time_limit_s": 7200, "gpu_models": ["A", "B"], "priority": 3,
-     "min": 2},
-    {"job": "share", "submit_s": 1.25, "run_s": 60, "count": 3, "gpu": 0.5, "gpu_devices": 2, "start_s": 9,
-     "end": "failed"},
+    {"job": "wide", "submit_s": 0, "run_s": 3600.5, "count": 4, "gpu": 8, "cpu": 12,
+     "mem_mib": 1024, "queue": "q", "user": "ann", "time_limit_s": 7200, "gpu_models": ["A", "B"],
+     "priority": 3, "min": 2},
+    {"job": "share", "submit_s": 1.25, "run_s": 60, "count": 3, "gpu": 0.5, "gpu_devices": 2,
+     "start_s": 9, "end": "failed"},
     {"job": "mixed", "submit_s": 5, "run_s": 0, "tasks": [
         {"name": "ps", "count": 2, "cpu": 4}, {"name": "worker", "count": 2, "gpu": 2}]},
 ]
@@ -28,7 +28,9 @@ def trace():
 @pytest.fixture
 def cluster():
     return gs.Cluster([
-        {"name": "a", "gpus": 2, "gpu_model": "V100"}, {"name": "cpu"}, {"name": "b", "gpus": 11, "gpu_model": "<&>"}])
+        {"name": "a", "gpus": 2, "gpu_model": "V100"}, {"name": "cpu"},
+        {"name": "b", "gpus": 11, "gpu_model": "<&>"},
+    ])
 
 
 def written(path):
@@ -61,7 +63,8 @@ def test_there_and_back(trace, tmp_path, profile, flops):
     expected[2]["run_s"] = 1e-9  # Batsim has no job without a length
     assert [dict(job) for job in back] == [dict(job) for job in gs.Trace(expected)]
     machines = gs.Cluster([
-        {"name": "n%d" % i, "gpus": 8, "gpu_model": "AB"[i // 4], "cpus": 64, "mem_mib": 65536} for i in range(5)
+        {"name": "n%d" % i, "gpus": 8, "gpu_model": "AB"[i // 4], "cpus": 64, "mem_mib": 65536}
+        for i in range(5)
     ])
     simulated = [
         gs.simulate(machines, one, {"q": {}}, default_queue="q").jobs.start_s.tolist()
@@ -76,7 +79,8 @@ def test_the_reader_of_the_library_takes_the_workload(trace, tmp_path):
     trace.to_batsim(path)
     plain = gs.Trace.read(path)
     assert plain.format == "batsim"
-    assert plain.column("run_s")[:2].tolist() == [3600.5, 60] and plain.column("tasks").tolist() == [32, 6, 4]
+    assert plain.column("run_s")[:2].tolist() == [3600.5, 60]
+    assert plain.column("tasks").tolist() == [32, 6, 4]
     assert plain.column("time_limit_s").tolist() == [7200, 0, 0]
 
 
@@ -99,8 +103,11 @@ def test_a_platform_has_a_host_for_each_gpu(trace, cluster, tmp_path):
 
 def test_workloads_of_others_are_read_as_cores_or_as_gpus(tmp_path):
     path = tmp_path / "w.json"
-    path.write_text(json.dumps({"nb_res": 4, "jobs": [{"id": "a", "subtime": 3, "res": 2, "profile": "p"}],
-                                "profiles": {"p": {"type": "delay", "delay": 5}}}), encoding="utf-8")
+    content = {
+        "nb_res": 4, "jobs": [{"id": "a", "subtime": 3, "res": 2, "profile": "p"}],
+        "profiles": {"p": {"type": "delay", "delay": 5}},
+    }
+    path.write_text(json.dumps(content), encoding="utf-8")
     one = gs.Trace.from_batsim(path)[0]
     assert (one["count"], one["cpu"], one.get("gpu", 0)) == (2, 1, 0)
     one = gs.Trace.from_batsim(path, resource="gpu")[0]
@@ -115,7 +122,8 @@ def test_changes_of_the_workload_are_read(trace, tmp_path):
     made["jobs"][0].update(subtime=11, walltime=-1, user="bob")
     path.write_text(json.dumps(made), encoding="utf-8")
     one = gs.Trace.from_batsim(path)["wide"]
-    assert (one["run_s"], one["submit_s"], one["user"], one["gpu"], one.get("time_limit_s", 0)) == (7, 11, "bob", 8, 0)
+    assert (one["run_s"], one["submit_s"], one["user"], one["gpu"]) == (7, 11, "bob", 8)
+    assert one.get("time_limit_s", 0) == 0
 
 
 def test_what_cannot_be_written_is_named(trace, cluster, tmp_path):
@@ -127,7 +135,8 @@ def test_what_cannot_be_written_is_named(trace, cluster, tmp_path):
     cores.to_batsim(path, on_error="skip")
     assert [job["id"] for job in written(path)["jobs"]] == ["wide"]
     early = gs.Trace([{"job": "e", "submit_s": -1, "run_s": 1, "gpu": 1}])
-    with pytest.raises(gs.InvalidArgument, match=r"jobs\[0\].submit_s: Batsim begins at 0, job 'e'"):
+    said = "jobs[0].submit_s: Batsim begins at 0, job 'e'"
+    with pytest.raises(gs.InvalidArgument, match=re.escape(said)):
         early.to_batsim(path)
     for options, said in (({"profile": "smpi"}, "profile"), ({"flops": 0}, "flops"),
                           ({"on_error": "keep"}, "on_error"), ({"platform": path}, "platform")):

@@ -46,7 +46,9 @@ def test_every_kind_of_date_is_the_same_second(given):
 
 def test_dates_with_a_zone_are_instants():
     """On 2026-03-29 clocks in Berlin go from 2 to 3, on 2026-10-25 from 3 back to 2."""
-    berlin = [pandas.Timestamp(at, tz="Europe/Berlin") for at in ("2026-03-29 01:30", "2026-03-29 03:30")]
+    berlin = [
+        pandas.Timestamp(at, tz="Europe/Berlin") for at in ("2026-03-29 01:30", "2026-03-29 03:30")
+    ]
     assert gpu_jobs(*berlin).column("submit_s").tolist() == [0, 3600]
     both = [pandas.Timestamp("2026-10-25 00:30", tz="UTC"), "2026-10-25 02:30+01:00"]
     assert gpu_jobs(*both).column("submit_s").tolist() == [0, 3600]
@@ -60,8 +62,8 @@ def test_the_epoch_is_the_earliest_date():
     trace = gpu_jobs("2026-01-05 10:00", "2026-01-05 09:00", "2026-01-06 09:00")
     assert trace.column("submit_s").tolist() == [3600, 0, 86400]
     assert trace.epoch == pandas.Timestamp(NINE)
-    assert trace.dates(trace.column("submit_s")).tolist() == [
-        pandas.Timestamp("2026-01-05 10:00"), pandas.Timestamp(NINE), pandas.Timestamp("2026-01-06 09:00")]
+    assert [str(date) for date in trace.dates(trace.column("submit_s"))] == [
+        "2026-01-05 10:00:00", "2026-01-05 09:00:00", "2026-01-06 09:00:00"]
     mixed = gpu_jobs("2026-01-05 10:00", 60, epoch=NINE)
     assert mixed.column("submit_s").tolist() == [3600, 60]
 
@@ -71,8 +73,8 @@ def test_recorded_starts_and_durations():
         "submit_s": NINE, "start_s": "2026-01-05 09:00:01.5", "run_s": datetime.timedelta(hours=2),
         "time_limit_s": numpy.timedelta64(3, "h"), "gpu": 1,
     }])
-    assert [float(trace.column(name)[0]) for name in ("submit_s", "start_s", "run_s", "time_limit_s")] == [
-        0, 1.5, 7200, 10800]
+    names = ("submit_s", "start_s", "run_s", "time_limit_s")
+    assert [float(trace.column(name)[0]) for name in names] == [0, 1.5, 7200, 10800]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,8 @@ def test_recorded_starts_and_durations():
         ([NINE, pandas.NaT], "job 2: submit_s: expected a date"),
         ([NINE, 60], "job 2: submit_s: a number beside dates needs epoch="),
         ([NINE, NINE.replace(tzinfo=UTC)],
-         "job 2: submit_s: 2026-01-05 09:00:00+00:00 has a time zone, but the epoch 2026-01-05 09:00:00 has none"),
+         "job 2: submit_s: 2026-01-05 09:00:00+00:00 has a time zone, but the epoch "
+         "2026-01-05 09:00:00 has none"),
         ([NINE.replace(tzinfo=UTC), NINE],
          "job 2: submit_s: 2026-01-05 09:00:00 has no time zone, but the epoch"),
     ],
@@ -108,13 +111,17 @@ def test_a_table_may_have_columns_of_dates():
     assert trace.column("start_s")[[0, 2]].tolist() == [3600, 7200]
     assert numpy.isnan(trace.column("start_s")[1])
     texts = table.assign(submit_s=[str(one) for one in at])
-    assert gs.Trace.from_dataframe(texts, amounts="task").column("submit_s").tolist() == [0, 3600, 7200]
+    again = gs.Trace.from_dataframe(texts, amounts="task")
+    assert again.column("submit_s").tolist() == [0, 3600, 7200]
     numbers = pandas.DataFrame({"submit_s": ["0", "60"], "run_s": "9", "tasks": 1, "gpu": 8})
     assert gs.Trace.from_dataframe(numbers, amounts="task").column("submit_s").tolist() == [0, 60]
-    with pytest.raises(gs.InvalidArgument, match="line 3: submit_s: 'x 2026' is not a date") as wrong:
+    said = "line 3: submit_s: 'x 2026' is not a date"
+    with pytest.raises(gs.InvalidArgument, match=said) as wrong:
         gs.Trace.from_dataframe(texts.assign(submit_s=[at[0], "x 2026", at[1]]), amounts="task")
     assert wrong.value.line == 3
-    recorded = pandas.DataFrame({"submit_s": [0], "start_s": [NINE], "run_s": 9, "tasks": 1, "gpu": 8})
+    recorded = pandas.DataFrame(
+        {"submit_s": [0], "start_s": [NINE], "run_s": 9, "tasks": 1, "gpu": 8}
+    )
     with pytest.raises(gs.InvalidArgument, match="line 2: submit_s: a number beside dates"):
         gs.Trace.from_dataframe(recorded, amounts="task")
     kept = gs.Trace.from_dataframe(recorded, amounts="task", epoch="2026-01-05 08:00")
@@ -125,7 +132,8 @@ def test_a_trace_keeps_its_epoch():
     trace = gpu_jobs("2026-01-05 09:00", "2026-01-05 10:00")
     for kept in (
         trace[:1], trace.query("submit_s > 0"), trace.filter(lambda job: True), trace + trace[:0],
-        trace.with_columns(priority=1), pickle.loads(pickle.dumps(trace)), gs.resample(trace, weeks=1),
+        trace.with_columns(priority=1), pickle.loads(pickle.dumps(trace)),
+        gs.resample(trace, weeks=1),
     ):
         assert kept.epoch == trace.epoch
     assert trace.with_epoch("2027-01-01").epoch == pandas.Timestamp("2027-01-01")
@@ -169,13 +177,15 @@ def test_a_simulation_takes_dates(cluster):
     with gs.Simulation(cluster, trace) as simulation:
         assert simulation.epoch == trace.epoch
         found = simulation.reserve(
-            name="talk", count=2, gpu=8, start_s="2026-01-05 12:00", duration_s=datetime.timedelta(hours=1),
+            name="talk", count=2, gpu=8, start_s="2026-01-05 12:00",
+            duration_s=datetime.timedelta(hours=1),
         )
         assert (found.start_s, found.end_s) == (3 * 3600, 4 * 3600)
         found = simulation.change_reservation("talk", start_s=pandas.Timestamp("2026-01-05 13:00"))
         assert found.start_s == 4 * 3600
         window = simulation.reserve(
-            name="w", count=1, gpu=8, duration_s=60, arrival_s="2026-01-05 10:00", deadline_s="2026-01-05 11:00",
+            name="w", count=1, gpu=8, duration_s=60, arrival_s="2026-01-05 10:00",
+            deadline_s="2026-01-05 11:00",
         )
         assert window.start_s == 3600
         simulation.set_node("n1", "down", "2026-01-05 10:30")
@@ -184,11 +194,13 @@ def test_a_simulation_takes_dates(cluster):
         assert simulation.job(late)["state"] == "pending"
         with simulation.forecast(horizon_s=datetime.timedelta(days=1)) as ahead:
             assert ahead.epoch == trace.epoch
-            assert ahead.reserve(name="x", count=1, gpu=1, start_s="2026-01-05 20:00", duration_s=9).start_s == 39600
+            x = ahead.reserve(name="x", count=1, gpu=1, start_s="2026-01-05 20:00", duration_s=9)
+            assert x.start_s == 39600
         fork = simulation.fork()
-        assert fork.run(until_s="2026-01-05 10:31").now_s == 5460 and fork.dates(5460) == pandas.Timestamp(
-            "2026-01-05 10:31")
-        assert dict(zip(fork.cluster.table()["name"], fork.cluster.table()["state"]))["n1"] == "down"
+        assert fork.run(until_s="2026-01-05 10:31").now_s == 5460
+        assert fork.dates(5460) == pandas.Timestamp("2026-01-05 10:31")
+        table = fork.cluster.table()
+        assert dict(zip(table["name"], table["state"]))["n1"] == "down"
         again = simulation.fork(policy="fifo")
         assert again.epoch == trace.epoch and again.run(until_s=NINE).now_s == 2400
         result = simulation.result()
@@ -206,9 +218,10 @@ def test_a_begin_and_an_end_may_be_dates(cluster):
         gs.simulate(cluster, gpu_jobs(0), until_s=NINE)
     assert wrong.value.path == "until_s"
     with gs.Simulation(cluster, epoch=NINE) as simulation:
-        with pytest.raises(gs.InvalidArgument, match="start_s: .* has a time zone, but the epoch .* has none"):
+        said = "start_s: .* has a time zone, but the epoch .* has none"
+        with pytest.raises(gs.InvalidArgument, match=said):
             simulation.reserve(name="x", count=1, gpu=1, start_s="2026-01-05 10:00Z", duration_s=9)
-        with pytest.raises(gs.InvalidArgument, match="at_s: 'Mon' is no|at_s: expected a date"):
+        with pytest.raises(gs.InvalidArgument, match="at_s: expected a date"):
             simulation.set_node("n0", "down", "Mon")
 
 
@@ -229,7 +242,8 @@ def test_jobs_of_a_later_trace_come_at_their_dates(cluster):
 
 
 def test_ranges_of_a_timeline(cluster):
-    jobs = gs.Trace([{"submit_s": at, "run_s": 1800, "gpu": 8, "user": "u"} for at in (NINE, "2026-01-05 09:20")])
+    jobs = gs.Trace([{"submit_s": at, "run_s": 1800, "gpu": 8, "user": "u"}
+                     for at in (NINE, "2026-01-05 09:20")])
     result = gs.simulate(cluster, jobs)
     whole = result.timeline_by("user")
     assert whole.at_s.tolist() == [0, 1200, 1800, 3000]

@@ -121,7 +121,8 @@ def test_sets_of_jobs_are_those_of_their_rows(result):
     for i in range(len(result)):
         mine = rows[rows["index"] == i]
         assert set(nodes[i]) == {names.index(name) for name in mine.node}
-        held = {(row.node, bit) for row in mine.itertuples() for bit in range(8) if row.devices >> bit & 1}
+        held = {(row.node, bit) for row in mine.itertuples() for bit in range(8)
+                if row.devices >> bit & 1}
         assert {(table.node[n], table.device[n]) for n in gpus[i]} == held
     assert (gpus.index == result.jobs.index).all()
 
@@ -144,7 +145,8 @@ def test_what_is_free_is_what_is_not_used(result):
 
 
 def test_numbers_are_those_of_batsim(tmp_path):
-    jobs = gs.Trace([{"submit_s": i, "run_s": 30, "gpu": gpu, "count": 2} for i, gpu in enumerate((3, 1, 4, 2))])
+    jobs = gs.Trace([{"submit_s": i, "run_s": 30, "gpu": gpu, "count": 2}
+                     for i, gpu in enumerate((3, 1, 4, 2))])
     result = gs.simulate(gs.Cluster.uniform(3, gpus=6), jobs)
     result.to_batsim(tmp_path / "jobs.csv")
     with open(tmp_path / "jobs.csv", newline="", encoding="utf-8") as file:

@@ -76,8 +76,10 @@ def test_the_function_gets_the_job():
         return numpy.zeros(len(nodes))
 
     trace = gs.Trace([{
-        "job": "a", "submit_s": 0, "run_s": 60, "queue": "q", "user": "u", "priority": 3, "time_limit_s": 90,
-        "tasks": [{"name": "x", "count": 2, "cpu": 1.5, "mem_mib": 10}, {"name": "y", "count": 1, "gpu": 0.5}],
+        "job": "a", "submit_s": 0, "run_s": 60, "queue": "q", "user": "u", "priority": 3,
+        "time_limit_s": 90,
+        "tasks": [{"name": "x", "count": 2, "cpu": 1.5, "mem_mib": 10},
+                  {"name": "y", "count": 1, "gpu": 0.5}],
     }])
     gs.simulate(gs.Cluster.uniform(1), trace, {"q": {}}, place=place)
     by_group = {job.group: job for job in seen}
@@ -128,7 +130,8 @@ def test_it_runs_again_the_same_way(cluster):
     replayed = pickle.loads(pickle.dumps(whole))
     with replayed.simulation() as simulation:
         assert simulation.result() == whole
-    gone = pickle.loads(pickle.dumps(gs.simulate(cluster, trace, place=lambda job, nodes: nodes.gpus_free)))
+    nameless = gs.simulate(cluster, trace, place=lambda job, nodes: nodes.gpus_free)
+    gone = pickle.loads(pickle.dumps(nameless))
     with pytest.raises(gs.NotSupported, match="place could not be pickled"):
         gone.simulation()
 
@@ -136,7 +139,8 @@ def test_it_runs_again_the_same_way(cluster):
 @pytest.mark.parametrize(
     "place, said",
     [
-        (lambda job, nodes: [1.0], "place() for job 'j1' must give one number for each of 4 candidates"),
+        (lambda job, nodes: [1.0],
+         "place() for job 'j1' must give one number for each of 4 candidates"),
         (lambda job, nodes: numpy.where(nodes.node_name == "n2", numpy.nan, 0.0),
          "place() for job 'j1' gave NaN for candidate 2, node 'n2'"),
     ],
@@ -224,7 +228,8 @@ def test_forks_in_threads_keep_their_exceptions_apart(cluster):
         except ZeroDivisionError:
             raised[threading.current_thread().name] = True
 
-    with gs.Simulation(cluster, trace_of(1, 1, 1, 1, 1), place=place) as simulation, simulation.fork() as fork:
+    simulation = gs.Simulation(cluster, trace_of(1, 1, 1, 1, 1), place=place)
+    with simulation, simulation.fork() as fork:
         threads = [
             threading.Thread(target=run, args=(one,), name=name)
             for one, name in ((simulation, "fails"), (fork, "works"))

@@ -182,7 +182,8 @@ class Forecast(Reserving):
             self._given = dict(simulation._given)
             self._epoch = simulation.epoch
             # requests of the copy point to what the host keeps
-            self._ahead.placing, self._placed = simulation._host.placing, dict(simulation._host.placed)
+            host = simulation._host
+            self._ahead.placing, self._placed = host.placing, dict(host.placed)
         self._ran: Optional[Rows[Expected]] = None
 
     def _opts(

@@ -393,7 +393,8 @@ class Result:
         Of all stays together; a share of a GPU counts as that GPU. Empty: none. O(rows).
 
         >>> import gangsched as gs
-        >>> jobs = gs.Trace([{"submit_s": 0, "run_s": 60, "count": 2, "gpu": gpu} for gpu in (8, 2)])
+        >>> jobs = gs.Trace([{"submit_s": 0, "run_s": 60, "count": 2, "gpu": gpu}
+        ...                  for gpu in (8, 2)])
         >>> result = gs.simulate(gs.Cluster.uniform(3), jobs)
         >>> [str(one) for one in result.interval_sets()], str(result.free_at(30))
         (['0-15', '16-19'], '20-23')

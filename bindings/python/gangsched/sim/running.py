@@ -37,8 +37,9 @@ class RunningSimulation(SimulationIntake):
         Parameters
         ----------
         until_s
-            Time of the simulation, seconds, inclusive, or a date. The clock then shows it, even if all jobs
-            ended earlier: nodes fail and are repaired until then, reservations begin and end.
+            Time of the simulation, seconds, inclusive, or a date. The clock then shows it, even if
+            all jobs ended earlier: nodes fail and are repaired until then, reservations begin and
+            end.
         events : int, optional
             Stop at the end of the instant in which so many events have happened: arrivals, ends,
             failures, repairs.

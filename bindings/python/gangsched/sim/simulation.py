@@ -108,8 +108,8 @@ class Simulation(RunningSimulation):
         ``place``
             ``"cluster"`` (default: its policy), ``"consolidated"``; or a function ``place(job,
             nodes)``, which scores nodes for a :class:`gangsched.sim.placing.PlacedJob`, one number
-            for each of the :class:`Candidates`, as :class:`Request` ``(score=)`` does: the highest goes first
-            (:func:`lowest_first`), minus infinity excludes a node.
+            for each of the :class:`Candidates`, as :class:`Request` ``(score=)`` does: the highest
+            goes first (:func:`lowest_first`), minus infinity excludes a node.
         ``start_s``, ``tick_s``, ``pass_s``, ``same_instant``
             The begin; submissions and ends wait for a multiple; the scheduler runs at multiples
             only; jobs of one instant: ``"together"`` (default), ``"one-by-one"``.

@@ -187,10 +187,11 @@ class SimulationState(Reserving):
 
         ``jobs`` (that succeeded or reached their time limit), ``failed``, ``refused``,
         ``unfinished``; over these jobs, each a dict of ``mean``, ``p50``, ``p90``, ``p95``, ``p99``
-        (as ``numpy.percentile``), ``max``: ``wait_s`` (from submission to the first start), ``queue_s`` (neither running nor
-        suspended, also between two starts), ``jct_s`` (from submission to the end), ``slowdown``
-        (that over the run time), ``bounded_slowdown`` (at least 1, run times at least ``tau_s``);
-        ``makespan_s`` (from the first submission to the last end), ``gpu_utilisation``,
+        (as ``numpy.percentile``), ``max``: ``wait_s`` (from submission to the first start),
+        ``queue_s`` (neither running nor suspended, also between two starts), ``jct_s`` (from
+        submission to the end), ``slowdown`` (that over the run time), ``bounded_slowdown`` (at
+        least 1, run times at least ``tau_s``); ``makespan_s`` (from the first submission to the
+        last end), ``gpu_utilisation``,
         ``cpu_utilisation``, ``memory_utilisation`` (used over available in that time),
         ``fragmentation`` (fraction of the free GPUs on partly used nodes), ``goodput`` (fraction of
         the use that was neither lost nor spent on restarts), ``preemptions``, ``failures``,
