@@ -128,6 +128,20 @@ def test_simulate_reads_cluster_queues_and_options_from_files_and_arguments(run)
     }
 
 
+def test_a_run_may_end_at_a_date(run, there):
+    line = "1 0 0 60 4 -1 -1 4 60 -1 1 1 1 1 1 -1 -1 -1\n"
+    (there / "log.swf").write_text("; UnixStartTime: 1767603600\n" + line, encoding="utf-8")
+    command = "simulate log.swf --nodes 2 --json --until "
+    found = json.loads(run(command + "2026-01-05T09:00:30Z")[1])
+    assert found["info"]["now_s"] == 30
+    status, _, err = run(command + "2026-01-05T09:00:30")
+    assert status == 1 and "until_s: 2026-01-05 09:00:30 has no time zone" in err
+    status, _, err = run("simulate jobs.csv --nodes 2 --until 2026-01-05")
+    assert status == 1 and "no epoch" in err
+    status, _, err = run("simulate jobs.csv --nodes 2 --until soon")
+    assert status == 1 and "until_s: expected a date with its year, not 'soon'" in err
+
+
 def test_cluster_file_may_be_a_table_or_hold_the_queues(run, there):
     (there / "nodes.csv").write_text("name,cpus,mem_mib,gpus\nx,64,524288,8\ny,64,524288,8\n")
     plain = json.loads(run("simulate jobs.csv --nodes 2 --json")[1])["summary"]

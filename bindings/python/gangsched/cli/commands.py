@@ -11,7 +11,7 @@ import errno
 import os
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from .. import __version__
 from .help import ABOUT, COMPARE, CONVERT, OF_C, REPORT, SIMULATE
@@ -245,7 +245,11 @@ def _input(made: argparse.ArgumentParser, trace: str) -> None:
         "--seed", metavar="N", type=int, help="seed of all random draws (default: 0)"
     )
     group.add_argument(
-        "--until", metavar="SECONDS", type=float, help="stop at this time of the simulation"
+        "--until",
+        metavar="TIME",
+        type=seconds_or_date,
+        help="stop at this time of the simulation: seconds, or a date, if the trace has one for "
+        "second 0 (UnixStartTime of SWF)",
     )
     group.add_argument(
         "--set",
@@ -276,6 +280,14 @@ def count(text: str) -> int:
     if value < 0:
         raise argparse.ArgumentTypeError("must be 0 or more")
     return value
+
+
+def seconds_or_date(text: str) -> Union[float, str]:
+    """A number, or a text for :mod:`gangsched.dates`."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def several_processes(text: str) -> int:
