@@ -173,6 +173,65 @@ def test_an_exception_passes_through_and_the_simulation_continues(cluster):
         assert simulation.summary()["jobs"] == 3
 
 
+def scattered(job, nodes):
+    """Scores without a pattern; some nodes are excluded."""
+    scores = (nodes.node.astype(float) * 7919 + job.index * 104729 + nodes.tasks * 31) % 101
+    return numpy.where(scores < 10, -math.inf, scores)
+
+
+@pytest.mark.parametrize("policy", ["fifo", "srtf", "las", None])
+@pytest.mark.parametrize("seed", range(3))
+def test_forks_and_replays_of_random_workloads_agree(policy, seed):
+    draw = numpy.random.default_rng([seed, 20261127])
+    jobs = gs.Trace(
+        {"submit_s": float(draw.integers(0, 3000)), "run_s": float(draw.integers(10, 900)),
+         "count": int(draw.integers(1, 5)), "gpu": float(draw.choice([0.5, 1, 2, 4, 8])),
+         "time_limit_s": 1000, "queue": "ab"[i % 2]}
+        for i in range(60)
+    )
+    queues = {
+        "a": {"guaranteed": {"gpu": 16}, "backfill": "easy"}, "b": {"backfill": "conservative"},
+    }
+    options = {
+        "policy": policy, "place": scattered, "node_mtbf_s": 5000, "node_repair_s": 300,
+        "seed": seed,
+    }
+    whole = gs.simulate(gs.Cluster.uniform(4), jobs, queues, until_s=6000, **options)
+    with gs.Simulation(gs.Cluster.uniform(4), jobs, queues, **options) as simulation:
+        simulation.run(until_s=1500)
+        simulation.forecast(run_time="actual").run()
+        with simulation.fork() as fork:
+            for one in (simulation, fork):
+                one.run(until_s=6000)
+                assert one.result() == whole, (policy, seed)
+    assert whole.info.ended > 20
+
+
+@pytest.mark.parametrize("lowest", [False, True])
+def test_a_task_goes_to_the_best_of_the_candidates(cluster, lowest):
+    last = {}
+
+    def place(job, nodes):
+        scores = (nodes.node.astype(float) * 7919 + job.index * 104729) % 101
+        assert (nodes.gpu_free >= job.gpu).all()
+        last[job.index] = list(nodes.node_name), scores
+        return scores
+
+    draw = numpy.random.default_rng(20261127)
+    jobs = gs.Trace(
+        {"submit_s": i, "run_s": float(draw.integers(10, 90)), "gpu": int(draw.choice([1, 2, 4, 8]))}
+        for i in range(100)
+    )
+    result = gs.simulate(cluster, jobs, place=gs.lowest_first(place) if lowest else place)
+    choices = set()
+    for row in result.allocations.itertuples():
+        names, scores = last[row.index]
+        best = names[int(scores.argmin() if lowest else scores.argmax())]
+        assert row.node == best
+        choices.add((len(names), best))
+    assert len(last) == 100 and len(choices) > 8
+
+
 def test_jobs_that_have_ended_take_no_memory(cluster):
     def place(job, nodes):
         return numpy.zeros(len(nodes))
