@@ -219,7 +219,7 @@ def test_a_task_goes_to_the_best_of_the_candidates(cluster, lowest):
 
     draw = numpy.random.default_rng(20261127)
     jobs = gs.Trace(
-        {"submit_s": i, "run_s": float(draw.integers(10, 90)), "gpu": int(draw.choice([1, 2, 4, 8]))}
+        {"submit_s": i, "run_s": int(draw.integers(10, 90)), "gpu": int(draw.choice([1, 2, 4, 8]))}
         for i in range(100)
     )
     result = gs.simulate(cluster, jobs, place=gs.lowest_first(place) if lowest else place)
