@@ -55,13 +55,16 @@ def test_every_public_name_has_its_place(pages):
 def test_the_gallery_shows_every_picture_with_its_code(root, pages):
     source = (root / "bindings" / "python" / "docs" / "gallery.rst").read_text(encoding="utf-8")
     for call in ("result.plot()", 'result.plot(by="queue")', "result.gantt()", "result.cdf()",
-                 "found.cdf(", "found.plot()", "tuned.plot()"):
+                 "found.cdf(", "found.plot()", "tuned.plot()", "plan().plot()", "expected.plot()",
+                 "cases.plot()", "larger.gantt()"):
         assert call in source
     page = (pages / "gallery.html").read_text(encoding="utf-8")
     pictures = re.findall(r'<img alt="([^"]+)"[^>]*src="([^"]+)"', page)
-    assert len(pictures) == source.count(":alt:") >= 9
+    assert len(pictures) == source.count(":alt:") >= 14
     for alt, path in pictures:
         assert len(alt) > 20 and (pages / path).stat().st_size > 4000
+        narrow = path.replace(".png", "-narrow.png")  # for phones
+        assert 'srcset="%s"' % narrow in page and (pages / narrow).stat().st_size > 4000
     assert page.count("highlight-python") >= len(pictures)  # the code of each
 
 

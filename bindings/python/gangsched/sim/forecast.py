@@ -12,9 +12,9 @@ from ..cluster.cluster import Node
 from ..enums import ExpectedKind, WaitReason
 from ..errors import Busy, InvalidArgument, NotFound, OutOfRange, check, new_error
 from ..handle import Box
-from ..values import ns, seconds, whole
+from ..values import ns, seconds, span, whole
+from .outlook import Expectations
 from .reservations import Reserving
-from ..rows import Rows
 from .scheduling import JobRef
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Forecast(Reserving):
             )
             self.tree, self._default_queue = simulation.tree, simulation._default_queue
             self._given = dict(simulation._given)
-        self._ran: Optional[Rows[Expected]] = None
+        self._ran: Optional[Expectations[Expected]] = None
 
     def _opts(
         self, horizon_s: float, samples: int, low: float, high: float, seed: int, max_events: int
@@ -293,16 +293,16 @@ class Forecast(Reserving):
 
     # ---- running -------------------------------------------------------------------------
 
-    def run(self) -> Rows[Expected]:
+    def run(self) -> Expectations[Expected]:
         """Run ahead from the current state of the copy, once for each sample.
 
         The copy keeps its state: it can be changed and run again.
 
         Returns
         -------
-        Rows of Expected
+        Expectations
             One row for each job that waited, in the order of submission; ``run().table`` is a
-            DataFrame.
+            DataFrame, and ``run().plot()`` draws the starts (:class:`gangsched.sim.outlook.Expectations`).
 
         Raises
         ------
@@ -327,7 +327,8 @@ class Forecast(Reserving):
             result = lib.gang_forecast_each(forecast, lib.gangsched_py_expected, expectations.user)
             expectations.settle()
             check(result)
-            self._ran = Rows(Expected, [self._told(*found) for found in expectations.found])
+            rows = [self._told(*found) for found in expectations.found]
+            self._ran = Expectations(Expected, rows, self._at_ns / 1e9)
             return self._ran
 
     def _told(
@@ -357,7 +358,7 @@ class Forecast(Reserving):
         if self.closed:
             return "<Forecast, %s>" % self._gone
         ran = "not run yet" if self._ran is None else "%d jobs wait" % len(self._ran)
-        return "<Forecast at %g s: %s>" % (self._at_ns / 1e9, ran)
+        return "<Forecast at %s: %s>" % (span(self._at_ns / 1e9), ran)
 
     # ---- inside --------------------------------------------------------------------------
 
@@ -392,6 +393,8 @@ def what_if(
     """See :meth:`Simulation.what_if`."""
     import pandas
 
+    from .what_if import WhatIf
+
     shown = {"": "start_s"}
     if intervals:
         shown.update({" low": "low_s", " high": "high_s"})
@@ -412,7 +415,7 @@ def what_if(
     made = {
         label: pandas.Series(column, index=index, dtype=float) for label, column in columns.items()
     }
-    found = pandas.DataFrame(made, index=index)
+    found = WhatIf(made, index=index)
     found.insert(0, "name", [names[job] for job in index])
     return found
 
