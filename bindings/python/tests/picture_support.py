@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be said of any figure of matplotlib: texts that collide, colours, units."""
+"""What can be said of any figure of matplotlib: its texts, those that collide, its legend; and
+jobs to draw.
+"""
+
+import random
+
+import gangsched as gs
 
 
 def texts_of(figure):
@@ -55,3 +61,20 @@ def legend_of(axes):
     if legend is None:
         return {}
     return dict(zip((one.get_text() for one in legend.get_texts()), legend.legendHandles))
+
+
+def trace_of(count, seed=3, users=6, days=3, sizes=(1, 2, 4, 8)):
+    draw = random.Random(seed)
+    return gs.Trace([
+        {
+            "submit_s": round(draw.uniform(0, days * 86400)),
+            "run_s": round(draw.lognormvariate(8.2, 1)),
+            "count": draw.choice([1, 1, 2]), "gpu": draw.choice(sizes),
+            "queue": draw.choice(["research", "production"]),
+            "user": "u%d" % draw.randrange(users),
+        }
+        for _ in range(count)
+    ])
+
+
+QUEUES = {"production": {"guaranteed": {"gpu": 24}, "limit": {"gpu": 28}}, "research": {}}

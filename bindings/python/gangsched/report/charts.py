@@ -56,10 +56,12 @@ class Frame:
         x = self.x(part)
         if grid:
             self.out.append('<path class="grid" d="M%g %gV%g"/>' % (x, self.y(1), self.y(0)))
+        if not said:
+            return
         anchor = "end" if part > 0.985 else "middle"
         self.out.append(
             '<text x="%g" y="%g" text-anchor="%s">%s</text>'
-            % (x, self.y(0) + 14, anchor, escape(said))
+            % (x, self.y(0) + 16, anchor, escape(said))
         )
 
     def mark_y(self, part: float, said: str) -> None:

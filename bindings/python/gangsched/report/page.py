@@ -3,7 +3,7 @@
 
 import os
 from html import escape
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Union
 
 from . import allocations
 from . import charts

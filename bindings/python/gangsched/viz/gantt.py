@@ -25,6 +25,9 @@ MOST_LANES = 100
 #: Names of nodes in a chart.
 MOST_NAMES = 40
 
+#: What a legend says if the simulation cannot run again: a function could not be pickled.
+UNKNOWN = "nodes down or reserved: not known"
+
 HATCHES = {DOWN: "////", DRAINING: "....", RESERVED: "\\\\\\\\"}
 
 
@@ -86,8 +89,11 @@ def gantt(
     ax.set_xlim(0, window.wide)
     ax.set_ylim(shown.total, 0)
     ax.set_xlabel("time (%s)" % window.unit)
-    spans = [one for one in blocked(result) or () if one.node in shown.nodes]
+    known = blocked(result)
+    spans = [one for one in known or () if one.node in shown.nodes]
     kinds = _hatched(ax, shown, spans, window)
+    if known is None:
+        kinds = {UNKNOWN: ""}
     _legend(ax, [] if heat else words, numpy.unique(codes), kinds)
     return ax
 
@@ -197,7 +203,7 @@ def _legend(ax: Any, words: Sequence[str], codes: Any, kinds: Mapping[str, str])
         for code in (shown if 1 < len(shown) <= MOST_COLOURS else ())
     ]
     patches += [
-        Patch(facecolor="none", edgecolor=NEUTRAL, hatch=hatch, label=SAID[what])
+        Patch(facecolor="none", edgecolor=NEUTRAL, hatch=hatch, label=SAID.get(what, what))
         for what, hatch in kinds.items()
     ]
     below(ax, patches)

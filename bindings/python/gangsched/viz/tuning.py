@@ -4,7 +4,7 @@
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
 
 from ..goals import Goal, named
-from .axes import bare, made_axes, set_title, unit_of
+from .axes import bare, beside, made_axes, set_title, unit_of
 from .colours import LIMIT, NEUTRAL, PALETTE, USED
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _points(tuning: "Tuning", whole: Any, ax: Any) -> None:
             line(bound / scales[at][0], color=_BOUND, linewidth=1, linestyle="--")
     ax.set_xlabel(_label(columns[0]) + scales[0][1])
     ax.set_ylabel(_label(columns[1]) + scales[1][1])
-    ax.legend(frameon=False, fontsize=8)
+    beside(ax)
 
 
 def _bars(tuning: "Tuning", whole: Any, ax: Any, most: int = 20) -> None:
