@@ -63,6 +63,17 @@ def test_down_nodes_and_reservations_are_known(repaired):
     }
 
 
+def test_a_cancelled_reservation_ends(cluster):
+    with gs.Simulation(cluster, trace_of(30), QUEUES) as simulation:
+        simulation.reserve(name="r", nodes=["n3"], start_s=7200, duration_s=7200)
+        simulation.run(until_s=9000)
+        simulation.cancel_reservation("r")
+        simulation.run()
+        found = simulation.result()
+    (span,) = blocked.blocked(found)
+    assert (span.what, span.begin_s, span.end_s) == ("reserved", 7200, 9000)
+
+
 def test_nodes_that_fail_are_down_as_long_as_the_timeline_says(cluster):
     found = gs.simulate(
         cluster, trace_of(100), QUEUES, node_mtbf_s=2 * 86400, node_repair_s=5000, seed=5

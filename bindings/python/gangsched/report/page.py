@@ -55,7 +55,8 @@ def html(
 ) -> str:
     """The page as text.
 
-    O(jobs + allocations), and one replay of the simulation for ``worst_waits``.
+    O(jobs + allocations), one replay of the simulation for ``worst_waits``, and one if nodes went
+    down or capacity was reserved.
 
     The same results give the same page.
 

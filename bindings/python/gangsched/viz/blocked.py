@@ -16,7 +16,7 @@ DOWN, DRAINING, RESERVED = "down", "draining", "reserved"
 SAID = {DOWN: "node down", DRAINING: "node draining", RESERVED: "reserved"}
 
 #: Calls after which a node may be out of use or reserved.
-_CAUSES = ("set_node", "reserve", "change_reservation")
+_CAUSES = ("set_node", "reserve", "change_reservation", "cancel_reservation")
 
 _KEY = "blocked"
 
@@ -70,7 +70,8 @@ def _seen(result: "Result") -> Optional[List[Blocked]]:
         for step in result._recipe.log:
             if hasattr(step, "method"):
                 getattr(made, step.method)(*step.arguments, **step.keywords)
-                watch.look(made)
+                if step.method in _CAUSES:  # not after each of many submissions
+                    watch.look(made)
             else:
                 made._go(step.until_ns, step.events)
         watch.look(made)
