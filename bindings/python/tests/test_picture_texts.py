@@ -204,6 +204,8 @@ def test_the_table_of_results_has_hours_and_no_exponents():
 def test_a_queue_has_a_bar_with_numbers():
     html = gs.Queues(QUEUES)._repr_html_()
     assert "- / 24 / 28" in html and "guarantee" in html
+    cells = re.findall(r'<td style="([^"]*)"', html)
+    assert all("padding" in style for style in cells if "opacity" not in style) and len(cells) == 6
 
 
 def test_curves_of_many_samples_are_binned_and_keep_their_area():

@@ -321,16 +321,18 @@ def queues_html(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amount
     for depth, queue in queues.walk():
         name = queue["name"]
         out.append(
-            '<tr><td style="text-align:left;padding-left:%dpx">%s</td>'
+            '<tr><td style="text-align:left;padding:1px 14px 1px %dpx">%s</td>'
             % (6 + 16 * depth, escape(name))
         )
         for kind in kinds:
-            out.append("<td>%s</td>" % _bar_svg(amounts[name].get(kind, {}), scale[kind]))
-        out.append('<td style="text-align:left;opacity:.7">%s</td></tr>' % escape(_words(queue)))
+            out.append(_CELL % _bar_svg(amounts[name].get(kind, {}), scale[kind]))
+        out.append('<td style="text-align:left;opacity:.8">%s</td></tr>' % escape(_words(queue)))
     out.append("</table>")
     out.append(_QUEUE_LEGEND)
     return "".join(out)
 
+
+_CELL = '<td style="text-align:left;padding:1px 14px 1px 0;white-space:nowrap">%s</td>'
 
 _QUEUE_LEGEND = (
     '<div style="font:12px sans-serif;margin:4px 0">used / '
