@@ -6,11 +6,14 @@
 Debian: python3-sphinx, python3-matplotlib, python3-pandas.
 """
 
+import os
 import warnings
+from html import escape
 from typing import Any, Dict, List
 
 from docutils import nodes
-from docutils.parsers.rst import Directive
+from docutils.parsers.rst import Directive, directives
+from matplotlib import pyplot
 
 warnings.filterwarnings("ignore", category=DeprecationWarning)
 
@@ -25,7 +28,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.doctest",
-    "matplotlib.sphinxext.plot_directive",
 ]
 exclude_patterns = ["_build"]
 html_theme = "alabaster"
@@ -55,20 +57,59 @@ nitpicky = True
 #: Words of types that are no classes.
 nitpick_ignore_regex = [("py:class", r"optional|function|mapping|sequence|Optional.*|numpy\..*|pandas\..*|.*Mapping.*|.*Sequence.*")]
 
-plot_include_source = True
-plot_html_show_formats = False
-plot_html_show_source_link = False
-plot_formats = [("png", 110)]
-plot_rcparams = {
+#: Text and axes of pictures, readable on light and on dark pages. Pictures are transparent.
+_NEUTRAL = "#737d87"
+_STYLE = {
     "font.size": 10,
     "axes.titlesize": 11,
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
     "legend.frameon": False,
-    "figure.figsize": (8.6, 3.4),
+    **dict.fromkeys(
+        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _NEUTRAL
+    ),
 }
-plot_apply_rcparams = True
-plot_pre_code = ""
+
+#: Pictures of a page, and those that a phone shows instead: suffix, size in inches.
+_SIZES = (("", (8.6, 3.4)), ("-narrow", (4.3, 3.2)))
+
+
+class Picture(Directive):
+    """``.. picture::`` shows code and what it draws, once wide and once for phones.
+
+    The pieces of code of a page share their names. Without ``:alt:`` nothing is drawn.
+    """
+
+    has_content = True
+    option_spec = {"alt": directives.unchanged}
+
+    def run(self) -> List[nodes.Node]:
+        code = "\n".join(self.content)
+        block = nodes.literal_block(code, code)
+        block["language"] = "python"
+        alt, env = self.options.get("alt"), self.state.document.settings.env
+        names = env.temp_data.setdefault("names of pictures", {})
+        count = env.temp_data.setdefault("number of pictures", [0])
+        if alt is None:
+            exec(code, names)
+            return [block]
+        count[0] += 1
+        name = "%s-%d" % (env.docname.replace("/", "-"), count[0])
+        folder = os.path.join(env.app.outdir, "_images")
+        os.makedirs(folder, exist_ok=True)
+        for suffix, size in _SIZES:
+            with pyplot.rc_context({**_STYLE, "figure.figsize": size}):
+                exec(code, names)
+                pyplot.gcf().savefig(os.path.join(folder, name + suffix + ".png"), dpi=144)
+                pyplot.close("all")
+        html = (
+            '<picture><source media="(max-width: 600px)" srcset="_images/%s-narrow.png">'
+            '<img alt="%s" class="drawn" src="_images/%s.png"></picture>'
+        )
+        return [block, nodes.raw("", html % (name, escape(alt), name), format="html")]
 
 
 class Help(Directive):
@@ -105,7 +146,7 @@ def put_back(app: Any, what: str, name: str, obj: Any, options: Any, lines: List
 #: Modules whose names docstrings use without the module.
 _PLACES = (
     "gangsched", "gangsched.sweeps", "gangsched.tuning", "gangsched.goals", "gangsched.sim.events",
-    "gangsched.rows", "gangsched.convert", "gangsched.Forecast",
+    "gangsched.rows", "gangsched.sim.outlook", "gangsched.convert", "gangsched.Forecast",
 )
 
 
@@ -125,7 +166,9 @@ def of_the_package(app: Any, env: Any, node: Any, content: Any) -> Any:
 
 
 def setup(app: Any) -> None:
+    pyplot.switch_backend("Agg")
     app.add_directive("help", Help)
+    app.add_directive("picture", Picture)
     app.connect("autodoc-process-docstring", set_aside, priority=400)
     app.connect("autodoc-process-docstring", put_back, priority=600)
     app.connect("missing-reference", of_the_package)

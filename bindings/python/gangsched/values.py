@@ -93,3 +93,11 @@ def not_negative(value: float, name: str) -> None:
     """
     if value < 0:
         raise OutOfRange("%s: must be 0 or more" % name, path=name)
+
+
+def span(value_s: float) -> str:
+    """A span of time for people, with three digits: "15.2 days". Up to three minutes in seconds."""
+    for unit_s, unit in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if value_s >= 3 * unit_s:
+            return "%.*f %s" % (1 if value_s < 1000 * unit_s else 0, value_s / unit_s, unit)
+    return "%g s" % value_s

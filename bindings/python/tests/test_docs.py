@@ -55,14 +55,36 @@ def test_every_public_name_has_its_place(pages):
 def test_the_gallery_shows_every_picture_with_its_code(root, pages):
     source = (root / "bindings" / "python" / "docs" / "gallery.rst").read_text(encoding="utf-8")
     for call in ("result.plot()", 'result.plot(by="queue")', "result.gantt()", "result.cdf()",
-                 "found.cdf(", "found.plot()", "tuned.plot()"):
+                 "found.cdf(", "found.plot()", "tuned.plot()", "plan().plot()", "expected.plot()",
+                 "cases.plot()", "larger.gantt()"):
         assert call in source
     page = (pages / "gallery.html").read_text(encoding="utf-8")
     pictures = re.findall(r'<img alt="([^"]+)"[^>]*src="([^"]+)"', page)
-    assert len(pictures) == source.count(":alt:") >= 9
+    assert len(pictures) == source.count(":alt:") >= 14
     for alt, path in pictures:
         assert len(alt) > 20 and (pages / path).stat().st_size > 4000
+        narrow = path.replace(".png", "-narrow.png")  # for phones
+        assert 'srcset="%s"' % narrow in page and (pages / narrow).stat().st_size > 4000
     assert page.count("highlight-python") >= len(pictures)  # the code of each
+
+
+def test_pictures_of_the_gallery_suit_light_and_dark_pages(pages):
+    """Backgrounds are transparent, and texts have a contrast of 3 or more on white and on black."""
+    from matplotlib.image import imread
+
+    from gangsched.viz.colours import NEUTRAL
+
+    for path in sorted((pages / "_images").glob("gallery-*.png")):
+        picture = imread(path)
+        assert picture.shape[2] == 4 and picture[:3, :3, 3].max() == 0, path
+        if "narrow" in path.name:
+            assert picture.shape[1] < 700, path  # texts stay readable at 390 pixels
+    parts = [int(NEUTRAL[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    assert 1.05 / (light + 0.05) >= 3 and (light + 0.05) / 0.06 >= 3
+    style = (pages / "_static" / "custom.css").read_text(encoding="utf-8")
+    assert "prefers-color-scheme: dark" in style and "max-width: 100%" in style
 
 
 def test_the_examples_of_the_pages_are_true(root):

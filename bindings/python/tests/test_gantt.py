@@ -6,7 +6,8 @@ import pytest
 from matplotlib import pyplot
 
 import gangsched as gs
-from gangsched.viz import lanes, plots, raster
+from gangsched.viz import gantt as charts
+from gangsched.viz import lanes, raster
 
 
 def pixels_of(figure):
@@ -21,21 +22,21 @@ def test_a_hundred_thousand_jobs_are_one_image():
         + "".join("j%d,%d,900,%d,1\n" % (i, i, 1 + i % 4) for i in range(100000))
     )
     result = gs.simulate(gs.Cluster.uniform(60, gpus=0), jobs)
-    axes = result.gantt(color="user")
+    axes = result.gantt(color="user", heat=False)
     axes.figure.canvas.draw()
     drawn = len(axes.images), len(axes.collections), len(axes.patches), len(axes.lines)
     rows, columns = axes.images[0].get_array().shape[:2]
     pyplot.close("all")
     assert len(result.allocations) >= 100000 and drawn == (1, 0, 0, 0), drawn
-    assert (columns, rows) == plots.PIXELS
+    assert (columns, rows) == charts.PIXELS
 
 
 @pytest.mark.parametrize("most, drawn", [(300, (0, 1)), (299, (1, 0))])
 def test_the_number_of_boxes_decides_between_boxes_and_an_image(monkeypatch, most, drawn):
     jobs = gs.Trace([{"submit_s": i, "run_s": 900, "gpu": 1} for i in range(300)])
     result = gs.simulate(gs.Cluster.uniform(50), jobs)
-    monkeypatch.setattr(plots, "MOST_BOXES", most)
-    axes = result.gantt(color="user")
+    monkeypatch.setattr(charts, "MOST_BOXES", most)
+    axes = result.gantt(color="user", heat=False)
     found = len(axes.images), len(axes.collections)
     pyplot.close("all")
     assert found == drawn
@@ -52,10 +53,10 @@ def test_an_image_shows_the_same_as_boxes(monkeypatch):
         for i in range(150)
     ]
     result = gs.simulate(gs.Cluster.uniform(4), gs.Trace(jobs))
-    monkeypatch.setattr(plots, "MOST_BOXES", 0)
-    one = pixels_of(result.gantt(color="user").figure)
-    monkeypatch.setattr(plots, "MOST_BOXES", 10**6)
-    axes = result.gantt(color="user")
+    monkeypatch.setattr(charts, "MOST_BOXES", 0)
+    one = pixels_of(result.gantt(color="user", heat=False).figure)
+    monkeypatch.setattr(charts, "MOST_BOXES", 10**6)
+    axes = result.gantt(color="user", heat=False)
     axes.collections[0].set(linewidths=0, antialiased=False)
     other = pixels_of(axes.figure)
     pyplot.close("all")

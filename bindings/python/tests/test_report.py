@@ -14,9 +14,11 @@ from job_support import jobs_of
 
 import gangsched as gs
 from gangsched import report
+from gangsched.report import allocations as report_allocations
 from gangsched.report import charts as report_charts
 from gangsched.report import setup as report_setup
 from gangsched.report import words
+from gangsched.viz import load
 
 HOSTILE = "<script>alert('x')</script>&\"\u202e"
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -293,14 +295,14 @@ def decoded(png):
 
 def boxes_of(rows, lanes):
     x0, x1, low, high, code = (numpy.array(column, dtype=float) for column in zip(*rows))
-    return report_charts.Boxes(
+    return report_allocations.Boxes(
         x0, x1, low, high, code.astype(int), numpy.arange(len(x0)), {"n": (0, lanes)}, lanes
     )
 
 
 def test_a_pixel_shows_the_job_at_its_centre():
     pixels = decoded(
-        report_charts.picture(
+        report_allocations.picture(
             boxes_of([(0, 5, 0, 2, 0), (5, 10, 1, 2, 3), (9.6, 10, 3, 4, 1)], 4), 10.0, 10, 4
         )
     )
@@ -318,11 +320,11 @@ def test_numbers_of_parts_do_not_depend_on_the_number_of_boxes():
                 rows.append((at, min(end, 1000), lane, lane + 1, lane % 2))
             at = end
     used = sum(row[1] - row[0] for row in rows) / 1.3e6
-    pixels = decoded(report_charts.picture(boxes_of(rows, 1300), 1000.0, 1400, 620))
+    pixels = decoded(report_allocations.picture(boxes_of(rows, 1300), 1000.0, 1400, 620))
     assert (pixels > 0).mean() == pytest.approx(used, abs=0.02)
 
 
-def test_many_allocations_become_a_picture():
+def test_many_lanes_become_a_heat_map():
     jobs = gs.Trace([{"submit_s": i, "run_s": 300, "gpu": 1 + i % 4} for i in range(4000)])
     result = gs.simulate(gs.Cluster.uniform(100), jobs)
     content = report.html(result, worst_waits=0)
@@ -330,15 +332,28 @@ def test_many_allocations_become_a_picture():
     png = base64.b64decode(re.search(r"base64,([^\"]+)", content).group(1))
     pixels = decoded(png)
     used = (result.jobs.gpus * result.jobs.run_s).sum() / (800 * result.jobs.end_s.max())
-    assert (pixels > 0).mean() == pytest.approx(used, abs=0.02)
+    assert pixels.shape == (100, 240) and pixels.max() <= 100
+    assert pixels.mean() / 100 == pytest.approx(used, abs=0.005)
+    assert "25 %" in content and "one lane each" not in content
+
+
+def test_many_allocations_become_a_picture():
+    jobs = gs.Trace([{"submit_s": i, "run_s": 30, "gpu": 1 + i % 4} for i in range(4000)])
+    result = gs.simulate(gs.Cluster.uniform(12), jobs)
+    content = report.html(result, worst_waits=0)
+    assert len(content) < 400000 and content.count("data:image/png;base64,") == 1
+    png = base64.b64decode(re.search(r"base64,([^\"]+)", content).group(1))
+    pixels = decoded(png)
+    used = (result.jobs.gpus * result.jobs.run_s).sum() / (96 * result.jobs.end_s.max())
+    assert (pixels > 0).mean() == pytest.approx(used, abs=0.02) and "one lane each" in content
 
 
 def test_means_over_time_keep_the_area():
     at, value = numpy.array([0.0, 1.0, 4.0, 4.0, 9.0]), numpy.array([2.0, 0.0, 7.0, 5.0, 1.0])
     edges = numpy.linspace(0, 12, 8)
-    found = report_charts.mean_over(at, value, edges)
+    found = load.mean_over(at, value, edges)
     assert (found * numpy.diff(edges)).sum() == pytest.approx(2 * 1 + 0 * 3 + 5 * 5 + 1 * 3)
-    most = report_charts.max_over(at, value, numpy.array([0.0, 2.0, 3.0, 5.0, 12.0]))
+    most = load.max_over(at, value, numpy.array([0.0, 2.0, 3.0, 5.0, 12.0]))
     assert most.tolist() == [2.0, 0.0, 7.0, 5.0]
 
 

@@ -93,7 +93,7 @@ def test_a_picture_a_queue_has_its_guarantee_and_limit(result):
     chart = result.gantt(color="queue")
     legend = {one.get_label(): one.get_facecolor()[:3] for one in chart.get_legend().get_patches()}
     for ax in axes:
-        assert tuple(ax.collections[0].get_facecolor()[0][:3]) == legend[ax.get_title(loc="left")]
+        assert tuple(ax.patches[0].get_facecolor()[:3]) == legend[ax.get_title(loc="left")]
     users = result.plot(by="user", title="")
     assert len(users) == 9 and users[-1].get_title(loc="left") == "all others"
     pyplot.close("all")

@@ -7,30 +7,17 @@ Series have the classes ``c0`` to ``c9``; text has the colour of the page. One p
 light pages, dark pages and paper.
 """
 
-import base64
-import struct
-import zlib
 from html import escape
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..viz.raster import paint
+from ..viz.axes import MARKS
+from ..viz.colours import MOST_COLOURS
+from ..viz.load import BINS
 from .words import number, span, step_of
 
-WIDTH, LEFT, RIGHT, TOP, BOTTOM = 960, 58, 12, 10, 34
-
-#: Colours of series that are readable on white and on black. The image of the Gantt chart uses
-#: them, too.
-PALETTE = (
-    "#4c84c4", "#e8872b", "#4fa364", "#d65557", "#9a77c2", "#3fa9a5", "#c9a227", "#b5679a",
-    "#7b8794", "#8c6d4f",
-)
-
-#: The highest number of points across: more are invisible.
-BINS = 480
-
-#: A Gantt chart with more rectangles than this is an image.
-MOST_BOXES = 2500
-
+#: Width of a picture, and of the one that a phone shows instead.
+WIDTH, NARROW = 960, 400
+LEFT, RIGHT, TOP, BOTTOM = 58, 12, 10, 34
 
 class Series(NamedTuple):
     """A line: ``y[i]`` at ``x[i]``. ``high`` is the upper edge of a band, if not empty."""
@@ -40,44 +27,23 @@ class Series(NamedTuple):
     y: Any
     kind: str = "line"  #: ``line``, ``area``, or ``steps``
     high: Any = None
-
-
-def mean_over(at: Any, value: Any, edges: Any) -> Any:
-    """Means over time between ``edges`` of a value that is ``value[i]`` from ``at[i]`` on, and 0
-    before.
-    """
-    import numpy
-
-    area = numpy.concatenate([[0.0], numpy.cumsum(value[:-1] * numpy.diff(at))])
-    # The last value lasts to the end.
-    last = max(float(edges[-1]), float(at[-1]))
-    whole = numpy.interp(edges, [*at, last], [*area, area[-1] + value[-1] * (last - at[-1])])
-    return numpy.diff(whole) / numpy.diff(edges)
-
-
-def max_over(at: Any, value: Any, edges: Any) -> Any:
-    """Maxima over time between ``edges`` of the same value."""
-    import numpy
-
-    begin = numpy.maximum(numpy.searchsorted(at, edges[:-1], side="right") - 1, 0)
-    end = numpy.maximum(numpy.searchsorted(at, edges[1:], side="left"), begin + 1)
-    # reduceat() takes from each index up to the next: every second piece is wanted.
-    pairs = numpy.stack([begin, end], axis=1).ravel()
-    return numpy.maximum.reduceat(numpy.append(value, value[-1]), pairs)[::2]
+    code: Optional[int] = None  #: number of its colour; None: its place
 
 
 # ---- frames ----------------------------------------------------------------------------------
 
 
-class _Frame:
+class Frame:
     """A picture with axes. ``x`` and ``y`` go from 0 to 1 inside of the axes."""
 
-    def __init__(self, height: int, label: str, left: int = LEFT) -> None:
-        self.height, self.left = height, left
-        self.wide, self.high = WIDTH - left - RIGHT, height - TOP - BOTTOM
+    def __init__(
+        self, height: int, label: str, left: int = LEFT, width: int = WIDTH, named: bool = True
+    ) -> None:
+        self.height, self.left, self.width = height, left, width
+        self.wide, self.high = width - left - RIGHT, height - TOP - (BOTTOM if named else 4)
         self.out = [
             '<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">'
-            % (WIDTH, height, escape(label))
+            % (width, height, escape(label))
         ]
 
     def x(self, part: float) -> float:
@@ -90,10 +56,12 @@ class _Frame:
         x = self.x(part)
         if grid:
             self.out.append('<path class="grid" d="M%g %gV%g"/>' % (x, self.y(1), self.y(0)))
+        if not said:
+            return
         anchor = "end" if part > 0.985 else "middle"
         self.out.append(
             '<text x="%g" y="%g" text-anchor="%s">%s</text>'
-            % (x, self.y(0) + 14, anchor, escape(said))
+            % (x, self.y(0) + 16, anchor, escape(said))
         )
 
     def mark_y(self, part: float, said: str) -> None:
@@ -110,14 +78,47 @@ class _Frame:
             % (middle, self.height - 4, escape(said))
         )
 
-    def time(self, last: float) -> None:
+    def name_y(self, said: str) -> None:
+        self.out.append(
+            '<text x="12" y="%g" text-anchor="middle" class="axis" '
+            'transform="rotate(-90 12 %g)">%s</text>'
+            % (self.y(0.5), self.y(0.5), escape(said))
+        )
+
+    def time(self, last: float, named: bool = True) -> None:
         """Marks of a time axis from 0 to ``last_s`` seconds."""
-        step, scale, unit = step_of(last)
+        step, scale, unit = step_of(last, 8 if self.width == WIDTH else 4)
         i = 0
         while i * step <= last * 1.0001:
-            self.mark_x(i * step / last, "%g" % round(i * step / scale, 6))
+            said = "%g" % round(i * step / scale, 6) if named else ""
+            self.mark_x(i * step / last, said)
             i += 1
-        self.name_x("time since the first submission (%s)" % unit)
+        if named:
+            self.name_x("time since the first submission (%s)" % unit)
+
+    def rows(self, lows: Sequence[float], names: Sequence[str], lanes: int) -> None:
+        """Names of rows as far as they fit, and lines between rows. ``lows``: their first lanes."""
+        height = self.high / max(len(names), 1)
+        free = 0.0
+        for i, (low, high, name) in enumerate(zip(lows, [*lows[1:], lanes], names)):
+            y = self.y(1 - low / lanes)
+            if i and height >= 6:
+                self.out.append('<path class="grid" d="M%g %gH%g"/>' % (self.x(0), y, self.x(1)))
+            middle = (y + self.y(1 - high / lanes)) / 2
+            if middle >= free:
+                free = middle + 11
+                short = name if len(name) <= 14 else name[:13] + "…"
+                self.out.append(
+                    '<text x="%d" y="%g" text-anchor="end">%s</text>'
+                    % (self.left - 6, middle + 4, escape(short))
+                )
+
+    def ended(self, last_s: float) -> str:
+        """The picture, with a frame and a time axis."""
+        x0, y0 = self.x(0), self.y(0)
+        self.out.append('<path class="frame" d="M%g %gV%gH%g"/>' % (x0, self.y(1), y0, self.x(1)))
+        self.time(last_s)
+        return self.end()
 
     def end(self) -> str:
         return "".join([*self.out, "</svg>"])
@@ -127,22 +128,32 @@ def _points(pairs: Sequence[Tuple[float, float]]) -> str:
     return "M" + "L".join("%.1f %.1f" % pair for pair in pairs)
 
 
-#: The colour of a single series: that of the text.
-PLAIN = -1
+#: Colours of series that stand for no queue and no policy: that of the text, and a softer one.
+PLAIN, SOFT, DASHED = -1, -2, -3
+
+_PLAIN = {PLAIN: "x", SOFT: "s", DASHED: "d"}
 
 
 def _colour(code: int) -> str:
-    return "x" if code == PLAIN else str(code % 10)
+    return _PLAIN[code] if code < 0 else str(code % 10)
 
 
-def legend(labels: Sequence[str], codes: Optional[Sequence[int]] = None) -> str:
-    """A legend of series in this order, with these colours."""
+def legend(
+    labels: Sequence[str], codes: Optional[Sequence[int]] = None, more: Sequence[str] = ()
+) -> str:
+    """A legend of series in this order, with these colours, and further keys in HTML."""
     pairs = zip(labels, codes if codes is not None else range(len(labels)))
     keys = [
-        '<span><i class="k%s"></i>%s</span>' % (_colour(code), escape(label))
+        '<span><i class="k%s"></i>%s</span>'
+        % (_PLAIN[code] if code < 0 else code % MOST_COLOURS, escape(label))
         for label, code in pairs
     ]
-    return '<p class="legend">%s</p>' % "".join(keys)
+    return '<p class="legend">%s</p>' % "".join([*keys, *more])
+
+
+def both(draw: Callable[[int], str]) -> str:
+    """A picture for screens and paper, and one for phones; the style sheet shows one of them."""
+    return '<div class="large">%s</div><div class="small">%s</div>' % (draw(WIDTH), draw(NARROW))
 
 
 # ---- over time -------------------------------------------------------------------------------
@@ -157,21 +168,56 @@ def over_time(
     height: int = 190,
 ) -> str:
     """Lines over time, from 0 to ``last_s`` and from 0 to ``top``, with a legend."""
-    frame = _Frame(height, label)
-    top = top or 1.0
+    codes = _codes(series)
+
+    def draw(width: int) -> str:
+        frame = Frame(height, label, width=width)
+        _heights(frame, top or 1.0, percent)
+        frame.name_y("in use" if percent else "jobs")
+        frame.time(last_s)
+        for one, code in zip(series, codes):
+            frame.out.append(_drawn(frame, one, code, last_s, top or 1.0))
+        return frame.end()
+
+    return both(draw) + legend([one.label for one in series], codes)
+
+
+def multiples(
+    series: Sequence[Series], last_s: float, top: float, label: str, percent: bool = False
+) -> str:
+    """Small pictures below each other, one a series, with common scales."""
+    codes = _codes(series)
+
+    def draw(width: int) -> str:
+        out = []
+        for one, code in zip(series, codes):
+            last = one is series[-1]
+            frame = Frame(104 if last else 74, "%s: %s" % (label, one.label), LEFT, width, last)
+            _heights(frame, top or 1.0, percent, 2)
+            frame.time(last_s, last)
+            frame.out.append(_drawn(frame, one._replace(kind="area"), code, last_s, top or 1.0))
+            said = '<p class="multiple"><i class="k%s"></i>%s</p>'
+            out.append(said % (_colour(code), escape(one.label)) + frame.end())
+        return "".join(out)
+
+    return both(draw)
+
+
+def _codes(series: Sequence[Series]) -> List[int]:
+    return [i if one.code is None else one.code for i, one in enumerate(series)]
+
+
+def _heights(frame: Frame, top: float, percent: bool, steps: int = 4) -> None:
     if percent:
-        for quarter in range(5):
-            frame.mark_y(quarter / 4 / top, "%d %%" % (25 * quarter))
-    else:
-        for value in _round_marks(top):
-            frame.mark_y(value / top, number(value))
-    frame.time(last_s)
-    for i, one in enumerate(series):
-        frame.out.append(_drawn(frame, one, i, last_s, top))
-    return frame.end() + legend([one.label for one in series])
+        for i in range(steps + 1):
+            frame.mark_y(i / steps / top, "%d %%" % (100 * i // steps))
+        return
+    marks = _round_marks(top)
+    for value in marks if steps == 4 else (marks[0], marks[-1]):
+        frame.mark_y(value / top, number(value))
 
 
-def _drawn(frame: _Frame, one: Series, i: int, last_s: float, top: float) -> str:
+def _drawn(frame: Frame, one: Series, code: int, last_s: float, top: float) -> str:
     def at(x: Any, y: Any) -> List[Tuple[float, float]]:
         return [(frame.x(min(a / last_s, 1)), frame.y(min(b / top, 1))) for a, b in zip(x, y)]
 
@@ -180,14 +226,14 @@ def _drawn(frame: _Frame, one: Series, i: int, last_s: float, top: float) -> str
     out = []
     if one.kind == "area" and line:
         closed = [(line[0][0], frame.y(0)), *line, (line[-1][0], frame.y(0))]
-        out.append('<path class="fill c%d" d="%sZ">%s</path>' % (i % 10, _points(closed), title))
+        out.append('<path class="fill c%s" d="%sZ">%s</path>' % (_colour(code), _points(closed), title))
     if one.high is not None and line:
         out.append(
-            '<path class="band c%d" d="%sZ"/>'
-            % (i % 10, _points([*line, *reversed(at(one.x, one.high))]))
+            '<path class="band c%s" d="%sZ"/>'
+            % (_colour(code), _points([*line, *reversed(at(one.x, one.high))]))
         )
     if line:
-        out.append('<path class="line c%d" d="%s">%s</path>' % (i % 10, _points(line), title))
+        out.append('<path class="line c%s" d="%s">%s</path>' % (_colour(code), _points(line), title))
     return "".join(out)
 
 
@@ -200,20 +246,6 @@ def _round_marks(top: float) -> List[float]:
 
 
 # ---- distributions ---------------------------------------------------------------------------
-
-_MARKS = (
-    (1.0, "1 s"),
-    (10.0, "10 s"),
-    (60.0, "1 min"),
-    (600.0, "10 min"),
-    (3600.0, "1 h"),
-    (6 * 3600.0, "6 h"),
-    (86400.0, "1 d"),
-    (7 * 86400.0, "1 week"),
-    (30 * 86400.0, "30 d"),
-    (365 * 86400.0, "1 year"),
-)
-
 
 def cdf(
     values: Mapping[str, Any], label: str, codes: Optional[Sequence[int]] = None, height: int = 230
@@ -230,31 +262,38 @@ def cdf(
     import numpy
 
     most = max((float(found.max()) for found in values.values() if len(found)), default=1.0)
-    right = next((seconds for seconds, _ in _MARKS[1:] if seconds >= most), most)
+    right = next((seconds for seconds, _ in MARKS[1:] if seconds >= most), most)
     scale = numpy.log10(right)
-    frame = _Frame(height, label)
-    for quarter in range(5):
-        frame.mark_y(quarter / 4, "%d %%" % (25 * quarter))
-    for seconds, said in _MARKS:
-        if seconds <= right:
-            frame.mark_x(numpy.log10(seconds) / scale, "≤ 1 s" if seconds == 1 else said)
-    frame.name_x("%s, at most (logarithmic)" % label)
     shown = codes if codes is not None else list(range(len(values)))
-    for code, (name, found) in zip(shown, values.items()):
-        if not len(found):
-            continue
-        sorted_ = numpy.sort(found)
-        # As many points as are visible, with the exact fraction of jobs at each.
-        at = numpy.concatenate([[1.0], numpy.logspace(0, scale, BINS)])
-        reached = numpy.searchsorted(sorted_, at, side="right") / len(sorted_)
-        pairs = [(frame.x(numpy.log10(a) / scale), frame.y(b)) for a, b in zip(at, reached)]
-        path = "M%.1f %.1f" % pairs[0] + "".join("H%.1fV%.1f" % pair for pair in _changes(pairs))
-        said = "%s: half within %s" % (name, span(float(numpy.median(sorted_)))) if name else ""
-        frame.out.append(
-            '<path class="line c%s" d="%s"><title>%s</title></path>'
-            % (_colour(code), path, escape(said))
-        )
-    return frame.end() + (legend(list(values), shown) if len(values) > 1 else "")
+    # As many points as are visible, with the exact fraction of jobs at each.
+    at = numpy.concatenate([[1.0], numpy.logspace(0, scale, BINS)])
+
+    def draw(width: int) -> str:
+        frame = Frame(height, label, width=width)
+        for quarter in range(5):
+            frame.mark_y(quarter / 4, "%d %%" % (25 * quarter))
+        marks = [(seconds, said) for seconds, said in MARKS if seconds <= right]
+        for seconds, said in marks if width == WIDTH else marks[:: 1 + len(marks) // 5]:
+            frame.mark_x(numpy.log10(seconds) / scale, "≤ 1 s" if seconds == 1 else said)
+        frame.name_x("%s, at most (logarithmic)" % label)
+        frame.name_y("fraction of jobs")
+        for code, (name, found) in zip(shown, values.items()):
+            if len(found):
+                reached = numpy.searchsorted(numpy.sort(found), at, side="right") / len(found)
+                steps = [(frame.x(numpy.log10(a) / scale), frame.y(b)) for a, b in zip(at, reached)]
+                frame.out.append(_steps(steps, code, name, found))
+        return frame.end()
+
+    return both(draw) + (legend(list(values), shown) if len(values) > 1 else "")
+
+
+def _steps(pairs: Sequence[Tuple[float, float]], code: int, name: str, found: Any) -> str:
+    import numpy
+
+    path = "M%.1f %.1f" % pairs[0] + "".join("H%.1fV%.1f" % pair for pair in _changes(pairs))
+    said = "%s: half within %s" % (name, span(float(numpy.median(found)))) if name else ""
+    form = '<path class="line c%s" d="%s"><title>%s</title></path>'
+    return form % (_colour(code), path, escape(said))
 
 
 def _changes(pairs: Sequence[Tuple[float, float]]) -> List[Tuple[float, float]]:
@@ -262,121 +301,3 @@ def _changes(pairs: Sequence[Tuple[float, float]]) -> List[Tuple[float, float]]:
     return [
         pair for before, pair in zip(pairs, pairs[1:]) if pair[1] != before[1] or pair is pairs[-1]
     ]
-
-
-# ---- allocations ---------------------------------------------------------------------------
-
-
-class Boxes(NamedTuple):
-    """The boxes of a Gantt chart, in seconds from its left edge, and in lanes."""
-
-    x0: Any
-    x1: Any
-    low: Any
-    high: Any
-    code: Any  #: colour
-    job: Any
-    nodes: Dict[str, Tuple[int, int]]
-    lanes: int
-
-
-def gantt(boxes: Boxes, names: Sequence[str], last_s: float, label: str) -> str:
-    """Draw lanes from top to bottom, time from left to right."""
-    inside = int(min(max(boxes.lanes * (9 if boxes.lanes <= 64 else 3), 120), 620))
-    frame = _Frame(inside + TOP + BOTTOM, label, 96)
-    if len(boxes.x0) <= MOST_BOXES:
-        frame.out.append(
-            "<g>%s</g>"
-            % "".join(_box(frame, boxes, i, names, last_s) for i in range(len(boxes.x0)))
-        )
-    else:
-        png = picture(boxes, last_s, 1400, min(boxes.lanes * max(1, 620 // boxes.lanes), 620))
-        place = (frame.x(0), frame.y(1), frame.wide, frame.high)
-        href = base64.b64encode(png).decode("ascii")
-        frame.out.append(
-            '<image x="%g" y="%g" width="%d" height="%d" preserveAspectRatio="none" href="data:image/png;base64,%s"/>' % (*place, href)
-        )
-    _nodes(frame, boxes)
-    frame.time(last_s)
-    return frame.end()
-
-
-def _box(frame: _Frame, boxes: Boxes, i: int, names: Sequence[str], last_s: float) -> str:
-    x, y = frame.x(boxes.x0[i] / last_s), frame.y(1 - boxes.low[i] / boxes.lanes)
-    wide = max(frame.x(boxes.x1[i] / last_s) - x, 0.4)
-    high = frame.y(1 - boxes.high[i] / boxes.lanes) - y
-    said = "%s: %s, from %s" % (
-        names[int(boxes.job[i])],
-        span(boxes.x1[i] - boxes.x0[i]),
-        span(boxes.x0[i]),
-    )
-    form = '<rect class="box f%d" x="%g" y="%g" width="%.4g" height="%.4g"><title>%s</title></rect>'
-    return form % (boxes.code[i] % 10, x, y, wide, high, escape(said))
-
-
-def _nodes(frame: _Frame, boxes: Boxes) -> None:
-    """Names of nodes as far as they fit, and lines between nodes."""
-    height = frame.high / max(len(boxes.nodes), 1)
-    free = 0.0
-    for i, (name, (low, high)) in enumerate(boxes.nodes.items()):
-        y = frame.y(1 - low / boxes.lanes)
-        if i and height >= 6:
-            frame.out.append('<path class="grid" d="M%g %gH%g"/>' % (frame.x(0), y, frame.x(1)))
-        middle = (y + frame.y(1 - high / boxes.lanes)) / 2
-        if middle >= free:
-            free = middle + 11
-            short = name if len(name) <= 14 else name[:13] + "…"
-            frame.out.append(
-                '<text x="%d" y="%g" text-anchor="end">%s</text>'
-                % (frame.left - 6, middle + 4, escape(short))
-            )
-    x0, y0 = frame.x(0), frame.y(0)
-    frame.out.append('<path class="frame" d="M%g %gV%gH%g"/>' % (x0, frame.y(1), y0, frame.x(1)))
-
-
-def picture(boxes: Boxes, last_s: float, width: int, height: int) -> bytes:
-    """The boxes as a PNG.
-
-    A pixel shows the job at its centre, so that each colour covers its fraction.
-
-    Free lanes are transparent.
-    """
-    x0, x1, y0, y1 = (
-        boxes.x0 / last_s,
-        boxes.x1 / last_s,
-        boxes.low / boxes.lanes,
-        boxes.high / boxes.lanes,
-    )
-    return _png(paint(x0, x1, y0, y1, boxes.code % 10 + 1, width, height))
-
-
-def _png(image: Any) -> bytes:
-    """A PNG of palette indexes; 0 is transparent."""
-    import numpy
-
-    height, width = image.shape
-    # the first byte of a row selects its filter: none
-    rows = numpy.zeros((height, width + 1), dtype=numpy.uint8)
-    rows[:, 1:] = image
-    colours = b"\0\0\0" + b"".join(bytes.fromhex(colour[1:]) for colour in PALETTE)
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(content))
-            + kind
-            + content
-            + struct.pack(">I", zlib.crc32(kind + content))
-        )
-
-    head = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
-    body = zlib.compress(rows.tobytes(), 9)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        chunk(kind, content)
-        for kind, content in (
-            (b"IHDR", head),
-            (b"PLTE", colours),
-            (b"tRNS", b"\0"),
-            (b"IDAT", body),
-            (b"IEND", b""),
-        )
-    )

@@ -3,13 +3,16 @@
 
 import os
 from html import escape
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Union
 
+from . import allocations
 from . import charts
 from . import setup
 from . import tables
 from ..errors import InvalidArgument
 from ..files import writer_for
+from ..viz.colours import ranked
+from ..viz.load import BINS, max_over, mean_over
 from .style import CSS
 from .waits import waits, worst
 from .words import has_gpus, number, part, span
@@ -52,7 +55,8 @@ def html(
 ) -> str:
     """The page as text.
 
-    O(jobs + allocations), and one replay of the simulation for ``worst_waits``.
+    O(jobs + allocations), one replay of the simulation for ``worst_waits``, and one if nodes went
+    down or capacity was reserved.
 
     The same results give the same page.
 
@@ -207,7 +211,7 @@ def _over_time(results: Mapping[str, "Result"]) -> List[str]:
     if any(not len(result._samples) for result in results.values()):
         return []
     begin, end = bounds(results)
-    edges = numpy.linspace(begin, end, charts.BINS + 1)
+    edges = numpy.linspace(begin, end, BINS + 1)
     middle = (edges[:-1] + edges[1:]) / 2 - begin
     used: List[charts.Series] = []
     jobs: List[charts.Series] = []
@@ -215,33 +219,40 @@ def _over_time(results: Mapping[str, "Result"]) -> List[str]:
         table = result.timeline
         at = table.at_s.to_numpy()
         used += _used(result, table, at, edges, middle, label)
-        waiting = charts.mean_over(at, table.pending.to_numpy(), edges)
-        highest = charts.max_over(at, table.pending.to_numpy(), edges)
-        jobs.append(
-            charts.Series(
-                label or "waiting (band: maximum)",
-                middle,
-                waiting,
-                high=highest if not label else None,
-            )
-        )
-        if not label:
-            jobs.append(
-                charts.Series(
-                    "running", middle, charts.mean_over(at, table.running.to_numpy(), edges)
-                )
-            )
+        jobs += _queued(table, at, edges, middle, label)
     span_s = end - begin
     top = max((float((one.y if one.high is None else one.high).max()) for one in jobs), default=1.0)
+    top = max(top, 1.0) * 1.05
     kind = "GPUs" if all(has_gpus(result) for result in results.values()) else "cores"
-    first = charts.over_time(used, span_s, 1.0, "utilisation over time", percent=True)
-    second = charts.over_time(jobs, span_s, max(top, 1.0) * 1.05, "jobs over time")
-    note = "Fractions of the capacity in use; means over %s." % span(span_s / charts.BINS)
-    if "" not in results:
-        note = "Fraction of the %s in use; means over %s." % (kind, span(span_s / charts.BINS))
+    note = "Fractions of the capacity in use; means over %s." % span(span_s / BINS)
+    if "" in results:
+        first = charts.over_time(used, span_s, 1.0, "utilisation over time", percent=True)
+    else:
+        note = "Fraction of the %s in use; means over %s." % (kind, span(span_s / BINS))
+        first = charts.multiples(used, span_s, 1.0, "utilisation over time", percent=True)
+    draw: Any = charts.over_time if len(results) <= _TOGETHER else charts.multiples
     return [
         _section("Utilisation", first, note=note),
-        _section("Queue length", second),
+        _section("Queue length", draw(jobs, span_s, top, "jobs over time"), note=_JOBS[not label]),
+    ]
+
+
+#: Curves of so many results are still readable in one picture.
+_TOGETHER = 4
+
+_JOBS = ("Number of waiting jobs.", "Number of jobs.")
+
+
+def _queued(table: Any, at: Any, edges: Any, middle: Any, label: str) -> List[charts.Series]:
+    """Waiting jobs; of one result also the highest number, and running jobs."""
+    waiting = mean_over(at, table.pending.to_numpy(), edges)
+    if label:
+        return [charts.Series(label, middle, waiting)]
+    highest = max_over(at, table.pending.to_numpy(), edges)
+    running = mean_over(at, table.running.to_numpy(), edges)
+    return [
+        charts.Series("waiting (band: maximum)", middle, waiting, "line", highest, charts.PLAIN),
+        charts.Series("running", middle, running, "line", None, charts.DASHED),
     ]
 
 
@@ -253,12 +264,12 @@ def _used(
     kinds = [(key, said) for key, said in kinds if result.capacity[key] > 0]
     found = []
     for i, (key, said) in enumerate(kinds if not label else kinds[:1]):
-        mean = charts.mean_over(at, table[key].to_numpy(), edges) / result.capacity[key]
+        mean = mean_over(at, table[key].to_numpy(), edges) / result.capacity[key]
         if i > 0 and not mean.any():  # no job uses this kind
             continue
-        found.append(
-            charts.Series(label or said, middle, mean, "area" if i == 0 and not label else "line")
-        )
+        form = "area" if i == 0 and not label else "line"
+        code = None if label else (charts.PLAIN, charts.SOFT, charts.DASHED)[i]
+        found.append(charts.Series(label or said, middle, mean, form, None, code))
     return found
 
 
@@ -296,51 +307,8 @@ def _worst(result: "Result", count: int) -> str:
 
 def _gantt(result: "Result", title: str, among: Mapping[str, "Result"]) -> List[str]:
     """A Gantt chart for each result, on one time axis."""
-    import numpy
-
-    from ..viz.lanes import lanes
-
-    if not len(result._allocations):
-        return []
-    shown = lanes(result)
-    if not len(shown.low):
-        return []
-    begin, end = bounds(among)
-    stop = numpy.where(numpy.isnan(shown.end_s), result.info.now_s, shown.end_s)
-    by = "queue" if len(ranked(result, "queue")[1]) > 1 else "user"
-    codes, words = ranked(result, by)
-    boxes = charts.Boxes(
-        shown.begin_s - begin,
-        numpy.minimum(stop, end) - begin,
-        shown.low,
-        shown.high,
-        codes[shown.job],
-        shown.job,
-        shown.nodes,
-        shown.total,
-    )
-    what = "devices" if has_gpus(result) else "cores"
-    drawn = charts.gantt(boxes, result.names, end - begin, "allocations")
-    said = words if 1 < len(words) <= 10 else []
-    note = "%s %s of %s nodes, one lane each; coloured by %s%s. Blank lanes were free." % (
-        number(shown.total),
-        what,
-        number(len(shown.nodes)),
-        by,
-        "" if len(words) <= 10 else " (of %s, colours repeat)" % number(len(words)),
-    )
-    return [_section(title, drawn, charts.legend(said) if said else "", note=note)]
-
-
-def ranked(result: "Result", by: str) -> Tuple[Any, List[str]]:
-    """Queues or users with jobs, renumbered: the number of each job, and the names."""
-    import numpy
-
-    words = result._word_list(by)
-    used, codes = numpy.unique(result._codes(by), return_inverse=True)
-    return codes, [
-        words[code] if 0 <= code < len(words) and words[code] else "(no %s)" % by for code in used
-    ]
+    drawn, legend, note = allocations.chart(result, *bounds(among))
+    return [_section(title, drawn, legend, note=note)] if drawn else []
 
 
 # ---- several ---------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The style sheet of a report: light, dark, and on paper."""
 
-from .charts import PALETTE
+from ..viz.colours import COLOURS, PALETTE, USED
 
 _BASE = """
 :root{--back:#fff;--text:#1b2127;--soft:#5b6670;--line:#dfe4e8;--tile:#f5f7f9;--warn:#fff1d6;--link:#1f5f99}
@@ -25,9 +25,13 @@ h2{font-size:1.15em;margin:2.2em 0 .5em;padding-bottom:.2em;border-bottom:1px so
 .grid{stroke:var(--line);stroke-width:1;fill:none}.frame{stroke:var(--soft);stroke-width:1;fill:none}
 .line{fill:none;stroke-width:1.8;stroke-linejoin:round}.fill{stroke:none;fill-opacity:.22}.band{stroke:none;fill-opacity:.18}
 .box{stroke:var(--back);stroke-width:.4}
-image{image-rendering:auto}
+image{image-rendering:auto}image.pixel{image-rendering:pixelated}
+.hatch{fill:none;stroke:var(--soft);stroke-width:.9;opacity:.8}
+.small{display:none}.multiple{margin:.5em 0 0 58px;font-size:.85em;color:var(--soft)}
+@media screen and (max-width:600px){main{padding:20px 16px 40px}.large{display:none}.small{display:block}
+.scroll{overflow-x:auto}.scroll .chart{min-width:720px}}
 .legend{display:flex;flex-wrap:wrap;gap:2px 18px;margin:.3em 0 0 58px;font-size:.85em;color:var(--soft)}
-.legend i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:6px;vertical-align:-1px}
+.legend i,.multiple i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:6px;vertical-align:-1px}
 .wide{overflow-x:auto}.wide th,.wide td{padding:4px 5px}
 table{border-collapse:collapse;width:100%;font-size:.88em;font-variant-numeric:tabular-nums}
 th,td{padding:4px 8px;text-align:right;vertical-align:top;border-bottom:1px solid var(--line)}
@@ -52,14 +56,23 @@ table{font-size:8pt}th,td{padding:2px 5px}.wide{overflow:visible}.bar{width:46px
 """
 
 
+#: Keys of hatchings, in the directions of the picture.
+_HATCH = "repeating-linear-gradient(%s,var(--soft) 0 1px,transparent 1px 4px)"
+
+
 def _series() -> str:
     out = []
+    for i, colour in enumerate(COLOURS):
+        out.append(".f%d{fill:%s}.k%d{background:%s}" % (i, colour, i, colour))
     for i, colour in enumerate(PALETTE):
-        out.append(
-            ".line.c%d{stroke:%s}.fill.c%d,.band.c%d,.f%d{fill:%s}.k%d{background:%s}"
-            % (i, colour, i, i, i, colour, i, colour)
-        )
-    return "".join([*out, ".line.cx{stroke:var(--text)}.kx{background:var(--text)}"])
+        out.append(".line.c%d{stroke:%s}.fill.c%d,.band.c%d{fill:%s}" % (i, colour, i, i, colour))
+    for name, colour, dash in (("x", "text", ""), ("s", "soft", ""), ("d", "soft", "5 3")):
+        rule = ".line.c%s{stroke:var(--%s);stroke-dasharray:%s}.fill.c%s,.band.c%s{fill:var(--%s)}.k%s{background:var(--%s)}"
+        out.append(rule % (name, colour, dash or "none", name, name, colour, name, colour))
+    rising, falling = _HATCH % "-45deg", _HATCH % "45deg"
+    for name, image in (("down", rising), ("reserved", falling), ("draining", rising + "," + falling)):
+        out.append(".h%s{background:%s;outline:1px solid var(--soft)}" % (name, image))
+    return "".join([*out, ".ku{background:%s}" % USED])
 
 
 CSS = _BASE.replace("\n", "") + _series() + _PRINT.replace("\n", "")

@@ -13,10 +13,10 @@ from ..dates import times_in
 from ..enums import ExpectedKind, WaitReason
 from ..errors import Busy, InvalidArgument, NotFound, OutOfRange, check, new_error
 from ..handle import Box
-from ..values import ns, seconds, whole
+from ..values import ns, seconds, span, whole
+from .outlook import Expectations
 from .placing import Placing
 from .reservations import Reserving
-from ..rows import Rows
 from .scheduling import JobRef
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class Forecast(Reserving):
             # requests of the copy point to what the host keeps
             host = simulation._host
             self._ahead.placing, self._placed = host.placing, dict(host.placed)
-        self._ran: Optional[Rows[Expected]] = None
+        self._ran: Optional[Expectations[Expected]] = None
 
     def _opts(
         self, horizon_s: float, samples: int, low: float, high: float, seed: int, max_events: int
@@ -303,16 +303,16 @@ class Forecast(Reserving):
 
     # ---- running -------------------------------------------------------------------------
 
-    def run(self) -> Rows[Expected]:
+    def run(self) -> Expectations[Expected]:
         """Run ahead from the current state of the copy, once for each sample.
 
         The copy keeps its state: it can be changed and run again.
 
         Returns
         -------
-        Rows of Expected
+        Expectations
             One row for each job that waited, in the order of submission; ``run().table`` is a
-            DataFrame.
+            DataFrame, and ``run().plot()`` draws the starts (:class:`gangsched.sim.outlook.Expectations`).
 
         Raises
         ------
@@ -340,7 +340,8 @@ class Forecast(Reserving):
             result = lib.gang_forecast_each(forecast, lib.gangsched_py_expected, expectations.user)
             expectations.settle()
             check(result)
-            self._ran = Rows(Expected, [self._told(*found) for found in expectations.found])
+            rows = [self._told(*found) for found in expectations.found]
+            self._ran = Expectations(Expected, rows, self._at_ns / 1e9)
             return self._ran
 
     @contextmanager
@@ -380,7 +381,7 @@ class Forecast(Reserving):
         if self.closed:
             return "<Forecast, %s>" % self._gone
         ran = "not run yet" if self._ran is None else "%d jobs wait" % len(self._ran)
-        return "<Forecast at %g s: %s>" % (self._at_ns / 1e9, ran)
+        return "<Forecast at %s: %s>" % (span(self._at_ns / 1e9), ran)
 
     # ---- inside --------------------------------------------------------------------------
 
@@ -415,6 +416,8 @@ def what_if(
     """See :meth:`Simulation.what_if`."""
     import pandas
 
+    from .what_if import WhatIf
+
     shown = {"": "start_s"}
     if intervals:
         shown.update({" low": "low_s", " high": "high_s"})
@@ -435,7 +438,7 @@ def what_if(
     made = {
         label: pandas.Series(column, index=index, dtype=float) for label, column in columns.items()
     }
-    found = pandas.DataFrame(made, index=index)
+    found = WhatIf(made, index=index)
     found.insert(0, "name", [names[job] for job in index])
     return found
 

@@ -12,6 +12,7 @@ from ..dates import times_in
 from ..values import ns, seconds
 from ..enums import PlanKind, ReservationFlag, ReservationState
 from ..rows import Rows
+from .outlook import Plan
 from .scheduling import JobRef, NodeNames, Scheduling
 
 if TYPE_CHECKING:
@@ -452,19 +453,22 @@ class Reserving(Scheduling):
             result = lib.gang_reservation_pieces(sched, number, lib.gangsched_py_plan, items.user)
             return self._items(sched, items, result)
 
-    def plan(self) -> Rows[PlanItem]:
+    def plan(self) -> Plan[PlanItem]:
         """All nodes in the plan, as of the last cycle.
 
         O(everything).
 
         Rows are running jobs until their latest end, planned starts (of queues with ``backfill``),
-        and pieces of reservations. ``simulation.plan().table`` is a DataFrame.
+        and pieces of reservations. ``simulation.plan().table`` is a DataFrame, and ``simulation.plan().plot()`` draws the plan
+        (:class:`gangsched.sim.outlook.Plan`).
         """
         with self._scheduler() as sched:
             items = _Items(NodeNames(lib.gang_sched_cluster(sched)))
-            return self._items(
+            rows = self._items(
                 sched, items, lib.gang_plan_each(sched, lib.gangsched_py_plan, items.user)
             )
+            now_s, names = self._now_ns() / 1e9, self.cluster.table()["name"]
+            return Plan(PlanItem, rows, now_s, names)
 
     # ---- inside --------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from ..enums import JobEnd, JobState
 from ..errors import NotFound, check
 from ..intervals import IntervalSet
 from ..closest import unknown
-from ..values import ns
+from ..values import ns, span
 from ..vocabulary import amounts_of, check_amounts, column_now
 from .events import Info
 from .recipe import LISTENING, Recipe
@@ -90,6 +90,7 @@ class Result:
         self.capacity: Dict[str, float] = {}
         self.nodes: Dict[str, int] = {}
         self.models: Dict[str, str] = {}
+        self._cores: Dict[str, float] = {}
         self._refused: Optional[Dict[int, str]] = None
         self.interrupted = False
         self._raw: Dict[str, Any] = {}
@@ -137,6 +138,7 @@ class Result:
         table = simulation.cluster.table()
         self.nodes = dict(zip(table["name"], table["gpus"]))
         self.models = dict(zip(table["name"], table["gpu_model"]))
+        self._cores = dict(zip(table["name"], table["cpus"]))
         self._node_of = {simulation.cluster.node_id(name): name for name in table["name"]}
         self.capacity = {key: float(sum(table[key])) for key in ("gpus", "cpus", "mem_mib")}
 
@@ -543,6 +545,8 @@ class Result:
     def gantt(self, axes: Any = None, color: str = "queue", **options: Any) -> Any:
         """Which job held what when: one lane a device; for jobs without GPUs, a core.
 
+        Hatched: nodes that were down, draining or reserved, for which the simulation runs again
+        once. More than 100 lanes or 20 colours become a heat map: what part of each node was used.
         Returns the matplotlib axes.
 
         Parameters
@@ -550,10 +554,11 @@ class Result:
         color : {"queue", "user", "job"}
             What a colour stands for.
         options
-            ``nodes`` (names, in this order), ``begin_s``, ``end_s`` (or dates), ``title`` (None: a
-            description; "": none).
+            ``nodes`` (names, in this order), ``begin_s``, ``end_s`` (seconds, or dates), ``title``
+            (None: a description; "": none), ``heat`` (True or False: choose a heat map or boxes,
+            whose colours repeat after the twentieth).
         """
-        from ..viz.plots import gantt
+        from ..viz.gantt import gantt
 
         return gantt(self, axes, color, **times_in(options, ("begin_s", "end_s"), self._epoch))
 
@@ -605,10 +610,10 @@ class Result:
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""
-        return "<Result: %d jobs, %d ended, %g s%s>" % (
+        return "<Result: %d jobs, %d ended, %s%s>" % (
             len(self),
             self.info.ended,
-            self.info.now_s,
+            span(self.info.now_s),
             state,
         )
 

@@ -416,7 +416,8 @@ class Simulation(RunningSimulation):
     ) -> "pandas.DataFrame":
         """Expected starts (seconds) under several changes: a row a job, a column a case.
 
-        Not a number: no start. With several ``samples`` it is the median.
+        Not a number: no start. With several ``samples`` it is the median. ``what_if(...).plot()``
+        draws the cases beside each other; ``.plot.bar()`` and others are those of pandas.
 
         ::
 

@@ -12,7 +12,7 @@ from ..cluster.allocation import Explanation
 from ..enums import JobEnd, JobState, StopReason
 from ..errors import InvalidArgument, NotFound, StaleHandle, check
 from ..trace import Trace
-from ..values import not_negative, ns
+from ..values import not_negative, ns, span
 from ..vocabulary import COLUMNS_BEFORE, Renamed
 from .events import Info
 from .host import Host
@@ -252,7 +252,7 @@ class SimulationState(Reserving):
         counts = [
             "%d %s" % (getattr(info, name), name.replace("_", " ")) for name in Info._fields[5:]
         ]
-        return "<Simulation at %g s: %s>" % (info.now_s, ", ".join(counts))
+        return "<Simulation at %s: %s>" % (span(info.now_s), ", ".join(counts))
 
     def _repr_html_(self) -> str:
         from html import escape

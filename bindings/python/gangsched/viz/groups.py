@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from ..errors import GangError, InvalidArgument
 from ..queues import Queues
-from .plots import _unit
+from .axes import bare, beside, unit_of, width_of_pictures
+from .colours import GUARANTEED, LIMIT, NEUTRAL, colour_of, ranked
+from .plots import binned
 
 if TYPE_CHECKING:
     from ..sim.result import Result
@@ -27,10 +29,12 @@ def plot_by(
     shown = _many_axes(axes, len(table.columns))
     begin = float(at[0])
     stop = max(float(result.info.now_s), float(at[-1]))
-    scale, unit = _unit(stop - begin)
+    scale, unit = unit_of(stop - begin)
     called = {"gpus": "GPUs", "cpus": "cores"}[amount]
+    colours = _colours(result, by, [str(name) for name in table.columns])
+    shown[-1].set_xlabel("time (%s)" % unit)
     for ax, name in zip(shown, table.columns):
-        color = _color(result, by, str(name), list(table.columns).index(name))
+        color = NEUTRAL if name == OTHERS else colours.get(str(name), colour_of(0))
         _one(ax, (at - begin) / scale, table[name].to_numpy(), (stop - begin) / scale, color)
         ax.set_title(str(name) or "(none)", fontsize=9, loc="left")
         ax.set_ylabel(called, fontsize=8)
@@ -39,7 +43,6 @@ def plot_by(
     most = max(ax.get_ylim()[1] for ax in shown)
     for ax in shown:
         ax.set_ylim(0, most or 1)
-    shown[-1].set_xlabel("time (%s)" % unit)
     if title != "":
         text = "%s in use by %s, of %g" % (called, by, result.capacity[amount])
         shown[0].figure.suptitle(text if title is None else title, fontsize=11)
@@ -51,7 +54,7 @@ def _many_axes(axes: Any, count: int) -> List[Any]:
         from matplotlib import pyplot
 
         _, made = pyplot.subplots(
-            count, 1, sharex=True, squeeze=False, figsize=(9, 1.3 * count + 0.8),
+            count, 1, sharex=True, squeeze=False, figsize=(width_of_pictures(), 1.3 * count + 0.8),
             constrained_layout=True,
         )
         return [row[0] for row in made]
@@ -75,45 +78,37 @@ def _largest(table: Any, at: Any, now_s: float) -> Any:
     return made
 
 
-def _color(result: "Result", by: str, name: str, place: int) -> Any:
-    """The colour that a Gantt chart gives the same queue or user."""
-    import numpy
-
-    from .plots import _colours
-
-    if name == OTHERS:
-        return "#9aa5b1"
-    words = [] if by == "model" else result._word_list(by)
-    return _colours(numpy.array([words.index(name) if name in words else place]))[0]
+def _colours(result: "Result", by: str, names: List[str]) -> Dict[str, str]:
+    """The colours that a Gantt chart gives the same queues or users."""
+    words = names
+    if by != "model":  # a job without a queue or user has the name ""
+        words = ["" if word == "(no %s)" % by else word for word in ranked(result, by)[1]]
+    return {word: colour_of(code) for code, word in enumerate(words)}
 
 
 def _one(ax: Any, at: Any, used: Any, end: float, color: Any) -> None:
-    import numpy
-
-    ax.fill_between(
-        numpy.append(at, end), numpy.append(used, used[-1]), step="post", linewidth=0,
-        color=color, alpha=0.85,
-    )
+    edges, mean, _ = binned(at, used, end)
+    ax.stairs(mean, edges, fill=True, color=color)
     ax.set_xlim(0, end or 1)
     ax.tick_params(labelsize=8)
-    ax.spines[["top", "right"]].set_visible(False)
+    bare(ax)
 
 
 def _bounds(ax: Any, result: "Result", queue: str, kind: str) -> None:
     """Lines at the guarantee and the limit of a queue."""
     members = _tree(result).get(queue, {})
     handles = []
-    for member, style in (("guaranteed", "--"), ("limit", "-")):
+    for member, style, color in (("guaranteed", "--", GUARANTEED), ("limit", "-", LIMIT)):
         amounts = members.get(member)
         value = amounts.get(kind) if isinstance(amounts, dict) else None
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
             handles.append(
-                ax.axhline(value, color="#c23030", linewidth=1, linestyle=style, label=member)
+                ax.axhline(value, color=color, linewidth=1.2, linestyle=style, label=member)
             )
     if handles:
         low, high = ax.get_ylim()
         ax.set_ylim(low, max(high, *(1.05 * line.get_ydata()[0] for line in handles)))
-        ax.legend(handles=handles, loc="upper right", frameon=False, fontsize=7)
+        beside(ax, 7)
 
 
 def _tree(result: "Result") -> Dict[str, Dict[str, Any]]:

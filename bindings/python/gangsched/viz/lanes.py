@@ -25,11 +25,14 @@ class Lanes(NamedTuple):
     total: int  #: number of lanes
 
 
-def lanes(result: "Result", nodes: Optional[Sequence[str]] = None) -> Lanes:
+def lanes(
+    result: "Result", nodes: Optional[Sequence[str]] = None, shares: bool = False
+) -> Lanes:
     """The rectangles of all recorded allocations on these nodes (None: all), in their order.
 
     O(rows), or O(cores) a row for jobs on cores. Devices are those that a job had. The record has
-    no cores: a job gets the lowest free lanes.
+    no cores: a job gets the lowest free lanes. With ``shares`` half a core is half a lane, and a
+    node has exactly its cores; otherwise half a core is a lane.
 
     Raises
     ------
@@ -53,12 +56,15 @@ def lanes(result: "Result", nodes: Optional[Sequence[str]] = None) -> Lanes:
         else at >= 0
     )
     rows, at = rows[keep], at[keep]
-    which, low, high = _of_devices(rows["gpus"]) if by_device else _of_cores(rows, at)
-    wide = (
-        [result.nodes[name] for name in wanted]
-        if by_device
-        else _widths(at[which], high, len(wanted))
-    )
+    if by_device:
+        which, low, high = _of_devices(rows["gpus"])
+        wide = [result.nodes[name] for name in wanted]
+    elif shares and getattr(result, "_cores", None):  # version 0.1 pickled none
+        wide = [max(1, -(-int(1000 * result._cores[name]) // 1000)) for name in wanted]
+        which, low, high = _of_shares(rows, at, wide)
+    else:
+        which, low, high = _of_cores(rows, at)
+        wide = _widths(at[which], high, len(wanted))
     base = numpy.concatenate([[0], numpy.cumsum([max(width, 1) for width in wide])]).astype(
         numpy.int64
     )
@@ -104,12 +110,32 @@ def _of_devices(masks: Any) -> Tuple[Any, Any, Any]:
     return joined[0], joined[1], joined[2]
 
 
-def _of_cores(rows: Any, at: Any) -> Tuple[Any, Any, Any]:
-    """For each row the lowest cores of its node that are free at its begin."""
+def _of_shares(rows: Any, at: Any, wide: Sequence[int]) -> Tuple[Any, Any, Any]:
+    """As :func:`_of_cores`, with half a lane for half a core, and no lane above ``wide[node]``."""
+    import numpy
+
+    amounts = numpy.unique(rows["cpu_milli"])
+    unit = max(int(numpy.gcd.reduce(amounts, initial=1000)), _FINEST)
+    which, low, high = _of_cores(rows, at, unit)
+    high = numpy.minimum(high * (unit / 1000), numpy.array(wide)[at[which]] if len(which) else 0)
+    low = low * (unit / 1000)
+    there = high > low
+    return which[there], low[there], high[there]
+
+
+#: The smallest share of a core with a height of its own, in thousandths.
+_FINEST = 50
+
+
+def _of_cores(rows: Any, at: Any, unit: int = 1000) -> Tuple[Any, Any, Any]:
+    """For each row the lowest cores of its node that are free at its begin.
+
+    ``unit``: thousandths of a core that are a lane.
+    """
     import numpy
 
     count = len(rows)
-    cores = numpy.maximum(1, -(-rows["cpu_milli"] // 1000)).tolist()
+    cores = numpy.maximum(1, -(-rows["cpu_milli"] // unit)).tolist()
     nodes = at.tolist()
     lasting = (rows["begin_ns"] != rows["end_ns"]).tolist()
     taken: Dict[int, int] = {}  # busy cores of each node, one bit a core

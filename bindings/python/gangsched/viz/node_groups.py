@@ -4,6 +4,8 @@
 from html import escape
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from .colours import FREE, LIMIT, PALETTE, USED
+
 #: A row of nodes.summed() or nodes.pictures().
 Node = Mapping[str, Any]
 
@@ -11,8 +13,19 @@ Node = Mapping[str, Any]
 MOST_GROUPS, MOST_SQUARES, ACROSS = 32, 4096, 72
 
 _SIDE, _STEP = 6, 7  # pixels of a square, and from one to the next
-_FREE, _SHADES = "#d9dee3", ("#a9cce8", "#87b1d4", "#6496c1", "#427aad", "#1f5f99")
-_STATE = {"draining": "#d9822b", "down": "#c23030"}
+_SHADES = 5  # of a used square
+_STATE = {"draining": PALETTE[1], "down": LIMIT}
+
+
+def shade(used: float, part: str = "fill") -> str:
+    """Attributes of a shape, by the part that is in use, from 0 to 1.
+
+    Free is transparent grey, and used is opaque: on a light page the darker the busier, on a dark
+    page the brighter.
+    """
+    if used <= 0:
+        return '%s="%s"' % (part, FREE)
+    return '%s="%s%02x"' % (part, USED, round(255 * (0.45 + 0.55 * min(used, 1.0))))
 
 
 class Group(NamedTuple):
@@ -60,7 +73,7 @@ def _kind(node: Node) -> str:
 
 
 def table(nodes: Sequence[Node]) -> str:
-    """A row a group: usage, and one square for each machine, the darker the busier."""
+    """A row a group: usage, and one square for each machine, the stronger the busier."""
     shown = groups(nodes, MOST_GROUPS)
     each = -(-len(nodes) // MOST_SQUARES) or 1
     kinds = [kind for kind in ("gpus", "cpus") if any(node[kind] for node in nodes)]
@@ -77,7 +90,19 @@ def table(nodes: Sequence[Node]) -> str:
         ]
         row = "".join('<td style="text-align:left;vertical-align:top;white-space:nowrap;padding:1px 12px 1px 0">%s</td>' % cell for cell in cells)
         out.append("<tr>%s</tr>" % row)
-    return "".join([*out, "</table>"])
+    return "".join([*out, "</table>", legend("a node", _STATE)])
+
+
+def legend(what: str, states: Mapping[str, str]) -> str:
+    """What the shades and the colours of states mean."""
+    keys = [(shade(0), "free"), (shade(1e-9), "%s a little used" % what), (shade(1), "all in use")]
+    keys += [('fill="none" stroke="%s"' % colour, state) for state, colour in states.items()]
+    form = (
+        '<svg width="11" height="11" style="margin:0 4px 0 12px;vertical-align:-1px">'
+        '<rect x=".5" y=".5" width="10" height="10" %s/></svg>%s'
+    )
+    said = "".join(form % key for key in keys)
+    return '<div style="font:12px sans-serif;margin:4px 0">%s</div>' % said
 
 
 def _states(group: Group) -> str:
@@ -93,20 +118,23 @@ def _bar(used: float, all_of: float) -> str:
     if not all_of:
         return ""
     wide = 80 * min(max(used / all_of, 0.0), 1.0)
-    svg = '<svg width="80" height="9"><path d="M0 0h80v9H0z" fill="%s"/><path d="M0 0h%.1fv9H0z" fill="%s"/></svg>'
-    return "%s %g of %g" % (svg % (_FREE, wide, _SHADES[-1]), used, all_of)
+    svg = (
+        '<svg width="80" height="9"><path d="M0 0h80v9H0z" %s/>'
+        '<path d="M0 0h%.1fv9H0z" %s/></svg>'
+    )
+    return "%s %g of %g" % (svg % (shade(0), wide, shade(1)), used, all_of)
 
 
 def _colour(nodes: Sequence[Node]) -> str:
     states = {node["state"] for node in nodes}
     if len(states) == 1 and states <= set(_STATE):
-        return _STATE[states.pop()]
+        return 'stroke="%s"' % _STATE[states.pop()]
     used, all_of = Group("", list(nodes)).used(
         "gpus" if any(node["gpus"] for node in nodes) else "cpus"
     )
     if used <= 0 or not all_of:
-        return _FREE
-    return _SHADES[min(int(len(_SHADES) * used / all_of), len(_SHADES) - 1)]
+        return shade(0, "stroke")
+    return shade(min(int(_SHADES * used / all_of), _SHADES - 1) / (_SHADES - 1) or 1e-9, "stroke")
 
 
 def _squares(group: Group, each: int) -> str:
@@ -129,9 +157,9 @@ def _squares(group: Group, each: int) -> str:
     out = ['<svg width="%d" height="%d" role="img" fill="none" stroke-width="%d" stroke-dasharray="%d %d">'
            % (wide, high, _SIDE, _SIDE, _STEP - _SIDE)]
     out += [
-        '<path stroke="%s" d="%s"/>' % (colour, "".join(found)) for colour, found in lines.items()
+        '<path %s d="%s"/>' % (colour, "".join(found)) for colour, found in lines.items()
     ]
     return "".join([*out, "</svg>"])
 
 
-__all__ = ["Group", "groups", "table"]
+__all__ = ["Group", "groups", "legend", "shade", "table"]

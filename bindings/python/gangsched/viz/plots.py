@@ -1,44 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of results, by matplotlib."""
+"""Curves and bars of results, by matplotlib, and tables of results in HTML."""
 
 from html import escape
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..errors import InvalidArgument
-from .lanes import lanes
-from ..values import ns
-from .raster import paint
+from .axes import (
+    bare, beside, logarithmic_times, made_axes, set_title, unit_of, width_of_pictures,
+)
+from .colours import LIMIT, USED, colour_of
+from .gantt import gantt
+from .load import BINS, max_over, mean_over
 
 if TYPE_CHECKING:
     from ..sim.result import Result
-
-#: A Gantt chart with more boxes than this is an image of so many pixels.
-MOST_BOXES = 20000
-PIXELS = (2400, 1400)
-
-_UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
-
-
-def _unit(span_s: float) -> Any:
-    """A unit of time that suits a span, in seconds, and its name."""
-    return next((unit for unit in _UNITS if span_s >= 3 * unit[0]), _UNITS[-1])
-
-
-def _axes(axes: Any, count: int = 1, height: float = 3.5) -> Any:
-    if axes is not None:
-        return axes
-    from matplotlib import pyplot
-
-    _, made = pyplot.subplots(
-        count, 1, sharex=True, figsize=(9, height * count), constrained_layout=True
-    )
-    return made
-
-
-def _title(axes: Any, said: Optional[str], default: str) -> None:
-    if said != "":
-        axes.set_title(default if said is None else said)
-
 
 #: Titles of distributions, by column.
 _CALLED = {
@@ -46,9 +21,8 @@ _CALLED = {
     "queue_s": "CDF of total queueing time",
     "jct_s": "CDF of job completion time",
     "run_s": "CDF of run time",
-    "slowdown": "CDF of slowdown (completion time over run time)",
+    "slowdown": "CDF of slowdown",
 }
-
 
 #: Names of times on the axis of a distribution.
 _NAMES = {
@@ -56,135 +30,65 @@ _NAMES = {
     "run_s": "run time",
 }
 
+#: Names and units of other columns.
+_UNITS = {
+    "slowdown": "slowdown (completion time over run time)", "tasks": "tasks of a job",
+    "cpus": "cores of a job", "gpus": "GPUs of a job", "mem_mib": "memory of a job (MiB)",
+    "starts": "starts of a job", "preemptions": "preemptions of a job",
+    "failures": "failures of a job",
+}
+
+#: Columns that are instants: a logarithm of them means nothing.
+_INSTANTS = ("submit_s", "start_s", "end_s")
+
+
+def binned(at: Any, value: Any, stop: float) -> Tuple[Any, Any, Any]:
+    """Edges, means and maxima of a value over time; of at most :data:`BINS` steps."""
+    import numpy
+
+    if len(at) <= BINS:
+        return numpy.append(at, max(stop, float(at[-1]))), value, value
+    edges = numpy.linspace(float(at[0]), max(stop, float(at[-1])), BINS + 1)
+    return edges, mean_over(at, value, edges), max_over(at, value, edges)
+
+
+def _steps(ax: Any, edges: Any, value: Any, color: Any, label: str) -> None:
+    ax.stairs(value, edges, color=color, linewidth=1.4, label=label, baseline=None)
+
 
 def plot(result: "Result", axes: Any = None, title: Optional[str] = None) -> Any:
     """Draw usage and jobs over time. See :meth:`gangsched.Result.plot`."""
     table = result.timeline
     if not len(table):
         raise InvalidArgument("no timeline was recorded")
-    above, below = _axes(axes, 2, 2.6)
+    above, below = made_axes(axes, 2, 2.6)
     begin = float(table.at_s.iloc[0])
-    scale, unit = _unit(float(table.at_s.iloc[-1]) - begin)
-    at = (table.at_s - begin) / scale
-    kind, all_of = (
-        ("gpus", result.capacity["gpus"])
-        if result.capacity["gpus"]
-        else ("cpus", result.capacity["cpus"])
-    )
-    above.fill_between(at, table[kind], step="post", color="#1f5f99", alpha=0.8, linewidth=0)
-    above.axhline(all_of, color="#c23030", linewidth=1)
+    stop = float(table.at_s.iloc[-1])
+    scale, unit = unit_of(stop - begin)
+    at = ((table.at_s - begin) / scale).to_numpy()
+    kind = "gpus" if result.capacity["gpus"] else "cpus"
+    all_of = result.capacity[kind]
+    edges, mean, most = binned(at, table[kind].to_numpy(), (stop - begin) / scale)
+    if most is not mean:
+        above.stairs(most, edges, fill=True, color=USED, alpha=0.3, label="maximum")
+    above.stairs(mean, edges, fill=True, color=USED, label="mean" if most is not mean else "in use")
+    above.axhline(all_of, color=LIMIT, linewidth=1, label="capacity")
     called = {"gpus": "GPUs", "cpus": "cores"}[kind]
     above.set_ylabel("%s in use" % called)
-    _title(
-        above,
-        title,
-        "%s in use, of %g; waiting and running jobs" % (called[:1].upper() + called[1:], all_of),
-    )
+    said = "%s in use, of %g; waiting and running jobs"
+    set_title(above, title, said % (called[:1].upper() + called[1:], all_of))
     above.set_ylim(0, all_of * 1.05 or 1)
-    below.step(at, table.pending, where="post", color="#d9822b", label="waiting")
-    below.step(at, table.running, where="post", color="#1f5f99", label="running")
+    for column, label, code in (("pending", "waiting", 1), ("running", "running", 0)):
+        edges, mean, most = binned(at, table[column].to_numpy(), (stop - begin) / scale)
+        _steps(below, edges, mean, colour_of(code), label)
+    below.set_ylim(0)
     below.set_ylabel("jobs")
     below.set_xlabel("time (%s)" % unit)
-    below.legend(loc="upper right", frameon=False)
     for one in (above, below):
-        one.spines[["top", "right"]].set_visible(False)
+        beside(one)
         one.margins(x=0)
+    bare(above, below)
     return above, below
-
-
-def gantt(
-    result: "Result",
-    axes: Any = None,
-    color: str = "queue",
-    nodes: Optional[Sequence[str]] = None,
-    begin_s: Optional[float] = None,
-    end_s: Optional[float] = None,
-    title: Optional[str] = None,
-) -> Any:
-    """Draw a Gantt chart. See :meth:`gangsched.Result.gantt`."""
-    import numpy
-    from matplotlib.collections import PolyCollection
-
-    if color not in ("queue", "user", "job"):
-        raise InvalidArgument("color is queue, user or job")
-    for name, value in (("begin_s", begin_s), ("end_s", end_s)):
-        if value is not None:
-            ns(value, name)
-    shown = lanes(result, nodes)
-    if not len(shown.low):
-        raise InvalidArgument("no allocations were recorded")
-    stop = numpy.where(numpy.isnan(shown.end_s), result.info.now_s, shown.end_s)
-    first = float(shown.begin_s.min()) if begin_s is None else begin_s
-    last = float(stop.max()) if end_s is None else end_s
-    keep = (stop > first) & (shown.begin_s < last)
-    scale, unit = _unit(last - first)
-    x0, x1 = (shown.begin_s[keep] - first) / scale, (stop[keep] - first) / scale
-    y0, y1 = shown.low[keep], shown.high[keep]
-    ax = _axes(axes, 1, 5.5)
-    codes = shown.job[keep] if color == "job" else result._codes(color)[shown.job[keep]]
-    wide = (last - first) / scale or 1
-    if len(x0) > MOST_BOXES:
-        _picture(
-            ax,
-            x0 / wide,
-            x1 / wide,
-            y0 / shown.total,
-            y1 / shown.total,
-            codes,
-            (0, wide, shown.total, 0),
-        )
-    else:
-        corners = numpy.stack([x0, y0, x0, y1, x1, y1, x1, y0], axis=1).reshape(-1, 4, 2)
-        few = len(corners) < 2000
-        boxes = PolyCollection(
-            corners, array=None, facecolors=_colours(codes), linewidths=0.3 if few else 0
-        )
-        boxes.set(edgecolor="white" if few else "none", rasterized=not few, antialiased=few)
-        ax.add_collection(boxes, autolim=False)
-    _title(ax, title, "Gantt chart of %d nodes, one colour for each %s" % (len(shown.nodes), color))
-    ax.set_xlim(0, wide)
-    ax.set_ylim(shown.total, 0)
-    ax.set_xlabel("time (%s)" % unit)
-    if len(shown.nodes) <= 40:
-        ax.set_yticks([(a + b) / 2 for a, b in shown.nodes.values()], list(shown.nodes), fontsize=7)
-        for a, _ in list(shown.nodes.values())[1:]:
-            ax.axhline(a, color="#8a949e", linewidth=0.4)
-    else:
-        kind = "devices" if any(result.nodes[name] for name in shown.nodes) else "cores"
-        ax.set_ylabel("%s of %d nodes" % (kind, len(shown.nodes)))
-    if color != "job":
-        _legend(ax, result._word_list(color), numpy.unique(codes))
-    return ax
-
-
-def _picture(ax: Any, x0: Any, x1: Any, y0: Any, y1: Any, codes: Any, extent: Any) -> None:
-    """Draw boxes as an image with twice the pixels of a screen. Free lanes are transparent."""
-    import numpy
-
-    pixels = paint(x0, x1, y0, y1, codes % 20 + 1, *PIXELS)
-    colours = numpy.concatenate([[[0.0, 0.0, 0.0, 0.0]], _colours(numpy.arange(20))])
-    image = (colours * 255).round().astype(numpy.uint8)[pixels]
-    ax.imshow(image, extent=extent, aspect="auto", interpolation="nearest", zorder=1)
-
-
-def _colours(codes: Any) -> Any:
-    from matplotlib import colormaps
-
-    return colormaps["tab20"]((codes * 2 % 20 + codes // 10 % 2) % 20)
-
-
-def _legend(ax: Any, words: Sequence[str], codes: Any) -> None:
-    import numpy
-    from matplotlib.patches import Patch
-
-    shown = [int(code) for code in codes if 0 <= code < len(words) and words[int(code)]]
-    if not 1 < len(shown) <= 12:
-        return
-    colours = _colours(numpy.array(shown))
-    patches = [Patch(color=colour, label=words[code]) for code, colour in zip(shown, colours)]
-    ax.legend(
-        handles=patches, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8
-    )
 
 
 def cdf(
@@ -193,27 +97,43 @@ def cdf(
     """Draw the distribution of a column of jobs, a line a result. Empty labels have no legend."""
     import numpy
 
-    ax = _axes(axes)
-    spans, values = [], {}
+    ax = made_axes(axes)
+    values: Dict[str, Any] = {}
     for label, result in results.items():
         found = result.column(column)
         if found.dtype == object:
             raise InvalidArgument("column: '%s' is no column of numbers" % column, path=column)
         found = numpy.sort(found)
         values[label] = found[numpy.isfinite(found)]
-        spans.append(float(values[label][-1]) if len(values[label]) else 0.0)
-    scale, unit = _unit(max(spans, default=0.0)) if column.endswith("_s") else (1.0, "")
-    for label, found in values.items():
+    most = max((float(found[-1]) for found in values.values() if len(found)), default=0.0)
+    time = column.endswith("_s") and column not in _INSTANTS
+    scale = unit_of(most)[0] if column in _INSTANTS else 1.0
+    for code, (label, found) in enumerate(values.items()):
         part = numpy.arange(1, len(found) + 1) / max(len(found), 1)
-        ax.step(found / scale, part, where="post", label=label or None)
-    ax.set_ylim(0, 1)
-    _title(ax, title, _CALLED.get(column, "CDF of %s" % column))
+        shown = numpy.maximum(found, 1.0) if time else found / scale
+        if time:  # the line begins at the left edge, and goes on to the right one
+            shown = numpy.concatenate([[1.0], shown, [1e12]])
+            part = numpy.concatenate([[0.0], part, [1.0 if len(found) else 0.0]])
+        ax.step(
+            shown, part, where="post", label=label or None, color=colour_of(code),
+            linestyle=("-", "--", ":")[code // 8 % 3],
+        )
+    ax.set_ylim(0, 1.005)
+    set_title(ax, title, _CALLED.get(column, "CDF of %s" % column))
     ax.set_ylabel("fraction of jobs")
-    called = _NAMES.get(column, column[:-2])
-    ax.set_xlabel("%s (%s)" % (called, unit) if unit else column)
-    ax.spines[["top", "right"]].set_visible(False)
+    called = _NAMES.get(column, column[:-2].replace("_", " "))
+    if time:
+        logarithmic_times(ax, most)
+        ax.set_xlabel("%s, at most (logarithmic)" % called)
+    elif column in _INSTANTS:
+        ax.set_xlabel("%s (%s)" % (called, unit_of(most)[1]))
+    else:
+        if all(len(found) and found[0] > 0 for found in values.values()) and most > 0:
+            ax.set_xscale("log")
+        ax.set_xlabel("%s, at most" % _UNITS.get(column, column.replace("_", " ")))
+    bare(ax)
     if any(results):
-        ax.legend(loc="lower right", frameon=False)
+        beside(ax)
     return ax
 
 
@@ -224,40 +144,65 @@ def bars(table: Any, columns: Sequence[str], axes: Any = None) -> Any:
     from matplotlib import pyplot
 
     if axes is None:
-        _, axes = pyplot.subplots(
-            1, len(columns), figsize=(3.2 * len(columns), 3), constrained_layout=True, squeeze=False
+        wide = width_of_pictures()
+        across = max(1, min(len(columns), int(wide / 2.6)))
+        down = -(-len(columns) // across)
+        _, made = pyplot.subplots(
+            down, across, figsize=(wide, 3 * down), constrained_layout=True, squeeze=False
         )
-        axes = axes[0]
+        for unused in made.flat[len(columns) :]:
+            unused.remove()
+        axes = made.flat[: len(columns)]
     for one, column in zip(axes, columns):
-        scale, title = _scaled(column, float(table[column].max()))
-        drawn = one.bar(list(table.index), table[column] / scale, color="#1f5f99")
-        one.bar_label(drawn, fmt="%.3g", fontsize=8, padding=1)
+        scale, title, unit = _scaled(column, float(table[column].max()))
+        values = table[column] / scale
+        drawn = one.bar(range(len(values)), values, color=USED)
+        said = ["none" if value != value else "%.3g" % value for value in values]
+        one.bar_label(drawn, labels=said, fontsize=8, padding=1)
+        one.margins(y=0.12)  # the numbers stay below the title
+        one.set_ylim(bottom=0)
         one.set_title(title, fontsize=9)
-        one.tick_params(axis="x", rotation=30)
-        one.spines[["top", "right"]].set_visible(False)
+        one.set_ylabel(unit, fontsize=9)
+        one.set_xticks(
+            range(len(values)), [str(label) for label in table.index], rotation=30, ha="right",
+            rotation_mode="anchor", fontsize=8,
+        )
+        bare(one)
     return axes
 
 
-def _scaled(column: str, largest: float) -> Tuple[float, str]:
-    """Units of a column of summaries in one of the picture, and the title: ``wait_s_mean`` is
-    "mean waiting time (hours)".
+_STATISTICS = ("mean", "max", "min", "std", "p50", "p90", "p95", "p99")
+
+
+def _scaled(column: str, largest: float) -> Tuple[float, str, str]:
+    """The divisor of a column of summaries, its title and its unit: ``wait_s_mean`` is "mean
+    waiting time" in hours.
     """
     name, _, statistic = column.rpartition("_")
-    if not name.endswith("_s"):
-        return 1.0, column.replace("_", " ")
-    scale, unit = _unit(largest)
-    said = "%s %s" % (statistic, _NAMES.get(name, name[:-2].replace("_", " ")))
-    return scale, "%s (%s)" % (said, unit)
+    if statistic not in _STATISTICS:
+        name, statistic = column, ""
+    head = statistic + " " if statistic else ""
+    if name.endswith("_gpu_s"):
+        return 3600.0, head + name[:-6].replace("_", " ") + " work", "GPU hours"
+    if name.endswith("_s"):
+        scale, unit = unit_of(largest)
+        return scale, head + _NAMES.get(name, name[:-2].replace("_", " ")), unit
+    said = head + name.replace("_", " ").replace("gpu", "GPU").replace("cpu", "CPU")
+    if name.endswith(("utilisation", "goodput", "fragmentation")):
+        return 0.01, said, "%"
+    if name.endswith("slowdown"):
+        return 1.0, said, "times the run time"
+    return 1.0, said, "index" if name == "jain" else "number"
 
 
-#: Columns of a table of results: path in the summary, heading, format.
+#: Columns of a table of results: path in the summary, heading, seconds of its unit, format.
 SHOWN = (
     (("jobs",), "jobs", "%d"),
-    (("wait_s", "mean"), "mean waiting time (s)", "%.0f"),
-    (("wait_s", "p99"), "p99 waiting time (s)", "%.0f"),
-    (("jct_s", "mean"), "mean JCT (s)", "%.0f"),
+    (("wait_s", "mean"), "mean waiting time", "s"),
+    (("wait_s", "p99"), "p99 waiting time", "s"),
+    (("jct_s", "mean"), "mean JCT", "s"),
     (("bounded_slowdown", "mean"), "mean bounded slowdown", "%.2f"),
-    (("makespan_s",), "makespan (s)", "%.0f"),
+    (("makespan_s",), "makespan", "s"),
     (("gpu_utilisation",), "GPU use", "%.1f %%"),
     (("cpu_utilisation",), "CPU use", "%.1f %%"),
     (("preemptions",), "preemptions", "%d"),
@@ -265,24 +210,41 @@ SHOWN = (
 )
 
 
-def _cell(summary: Mapping[str, Any], path: Sequence[str], form: str) -> str:
+def _value(summary: Mapping[str, Any], path: Sequence[str]) -> Any:
     value: Any = summary
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
-    if value is None:
-        return ""
-    return str(form % (value * 100 if "%%" in form else value))
+    return value
+
+
+def _column(
+    summaries: Sequence[Mapping[str, Any]], path: Sequence[str], head: str, form: str
+) -> List[str]:
+    """The heading of a column and its cells. All times of a column have the same unit."""
+    values = [_value(summary, path) for summary in summaries]
+    if form == "s":
+        there = [value for value in values if value is not None and value == value]
+        scale, unit = unit_of(max(there, default=0.0))
+        cells = ["" if value is None else "%.4g" % (value / scale) for value in values]
+        return ["%s (%s)" % (head, unit), *cells]
+    cells = [
+        "" if value is None else str(form % (value * 100 if "%%" in form else value))
+        for value in values
+    ]
+    return [head, *cells]
 
 
 def summary_html(results: Mapping[str, "Result"]) -> str:
     """Summaries as an HTML table, a row a result."""
-    out = ['<table style="font:12px sans-serif"><tr><th></th>']
-    out += ["<th>%s</th>" % escape(head) for _, head, _ in SHOWN] + ["</tr>"]
-    for label, result in results.items():
-        summary = result.summary()
-        cells: List[str] = [_cell(summary, path, form) for path, _, form in SHOWN]
-        out.append(
-            "<tr><th>%s</th>%s</tr>"
-            % (escape(label), "".join("<td>%s</td>" % cell for cell in cells))
-        )
+    summaries = [result.summary() for result in results.values()]
+    columns = [_column(summaries, path, head, form) for path, head, form in SHOWN]
+    cell = '<t%s style="text-align:right;padding:1px 8px">%s</t%s>'
+    out = ['<table style="font:12px sans-serif">']
+    for i, label in enumerate(["", *results]):
+        kind = "d" if i else "h"
+        cells = "".join(cell % (kind, escape(column[i]), kind) for column in columns)
+        out.append("<tr>%s%s</tr>" % (cell % ("h", escape(label), "h"), cells))
     return "".join([*out, "</table>"])
+
+
+__all__ = ["bars", "binned", "cdf", "gantt", "plot", "summary_html"]

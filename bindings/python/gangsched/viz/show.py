@@ -8,6 +8,8 @@ from typing import (
 
 from ..cluster import nodes as _nodes
 from . import node_groups as many
+from .colours import GUARANTEED, LIMIT, PALETTE
+from .node_groups import shade
 
 if TYPE_CHECKING:
     from ..cluster.cluster import Cluster
@@ -19,17 +21,11 @@ MOST_NODES = 128
 #: The highest number of machines that the text lists one by one.
 MOST_LINES = 48
 
-_FREE, _BROKEN = "#d9dee3", "#7a2530"
-_USED = ((0.0, (0xA9, 0xCC, 0xE8)), (1.0, (0x1F, 0x5F, 0x99)))
-_STATE = {"up": "#8a949e", "draining": "#d9822b", "down": "#c23030"}
+_BROKEN = "#7a2530"
+_STATE = {"up": "#8a949e", "draining": PALETTE[1], "down": LIMIT}
 
-
-def _shade(used: float) -> str:
-    """A blue, the darker the higher the usage."""
-    if used <= 0:
-        return _FREE
-    (_, low), (_, high) = _USED
-    return "#%02x%02x%02x" % tuple(round(a + (b - a) * min(used, 1.0)) for a, b in zip(low, high))
+#: Bars of cores and memory, and the demand of a queue.
+_OTHER = PALETTE[1]
 
 
 # ---- a cluster -------------------------------------------------------------------------------
@@ -54,6 +50,13 @@ _GPU, _GAP, _ROW = 11, 2, 8  # pixels of a device, pixels between devices, devic
 _TOP = 15  # pixels above the devices, for the name
 
 
+#: Bars of a machine: its amount, what is free of it, and the text on the bar.
+_BARS = (
+    ("cpus", "cpus_free", "%.4g of %.4g cores"),
+    ("mem_mib", "mem_mib_free", "%.0f of %.0f GiB"),
+)
+
+
 def _short(name: str, most: int) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
 
@@ -69,31 +72,34 @@ def _node_svg(node: Mapping[str, Any], x: int, y: int, height: int) -> str:
         % (width - 1, height - 1, colour, dash)
     )
     out.append(
-        '<text x="4" y="11" font-size="9" fill="currentColor">%s</text>'
+        '<text x="4" y="11" font-size="9">%s</text>'
         % escape(_short(node["name"], 18))
     )
     for i, free in enumerate(node["shares"]):
         gx, gy = 4 + i % _ROW * (_GPU + _GAP), _TOP + i // _ROW * (_GPU + _GAP + 3)
-        fill = _BROKEN if i in node["broken"] else _shade(1 - free)
+        fill = 'fill="%s"' % _BROKEN if i in node["broken"] else shade(1 - free)
         out.append(
-            '<rect x="%d" y="%d" width="%d" height="%d" rx="1.5" fill="%s"/>'
+            '<rect x="%d" y="%d" width="%d" height="%d" rx="1.5" %s/>'
             % (gx, gy, _GPU, _GPU, fill)
         )
     for island in node["islands"]:
         for begin, end in _runs(island):
             y1 = _TOP + begin // _ROW * (_GPU + _GAP + 3) + _GPU + 1.5
             x1, x2 = 4 + begin % _ROW * (_GPU + _GAP), 4 + end % _ROW * (_GPU + _GAP) + _GPU
-            out.append('<path d="M%d %gH%d" stroke="#2e9b5b" stroke-width="1.5"/>' % (x1, y1, x2))
-    for k, (all_of, free) in enumerate((("cpus", "cpus_free"), ("mem_mib", "mem_mib_free"))):
+            out.append('<path d="M%d %gH%d" stroke="#009e73" stroke-width="1.5"/>' % (x1, y1, x2))
+    for k, (all_of, free, said) in enumerate(_BARS):
         part = (1 - node[free] / node[all_of]) if node[all_of] else 0.0
-        by = height - 10 + 4 * k
+        scale = 1024 if all_of == "mem_mib" else 1
+        text = said % ((node[all_of] - node[free]) / scale, node[all_of] / scale)
+        by = height - 22 + 11 * k
         out.append(
-            '<rect x="4" y="%d" width="%d" height="2.5" fill="%s"/>' % (by, width - 8, _FREE)
+            '<rect x="4" y="%d" width="%d" height="9" %s/>' % (by, width - 8, shade(0))
         )
         out.append(
-            '<rect x="4" y="%d" width="%.1f" height="2.5" fill="#e0a030"/>'
-            % (by, part * (width - 8))
+            '<rect x="4" y="%d" width="%.1f" height="9" fill="%sb0"/>'
+            % (by, part * (width - 8), _OTHER)
         )
+        out.append('<text x="6" y="%g" font-size="8">%s</text>' % (by + 7.5, text))
     out.append("</g>")
     return "".join(out)
 
@@ -143,24 +149,26 @@ def cluster_html(cluster: "Cluster") -> str:
         return "<p>%s</p>" % escape(repr(cluster))
     count = len(cluster)
     nodes, total = _nodes.pictures(cluster, MOST_NODES if count <= MOST_NODES else 0)
-    out = ['<div style="font:12px sans-serif"><p><b>Cluster</b>: %s</p>' % escape(_summary(total))]
+    out = ['<div style="font:12px sans-serif;overflow-x:auto"><p><b>Cluster</b>: %s</p>' % escape(_summary(total))]
     if count > MOST_NODES:
         return "".join([*out, many.table(_nodes.summed(cluster)), "</div>"])
     for place, members in _by_domain(nodes).items():
         if place:
             out.append('<div style="margin:6px 0 2px">%s</div>' % escape(place))
         deepest = max(len(node["shares"]) for node in members)
-        height = _TOP + 14 + -(-deepest // _ROW) * (_GPU + _GAP + 3)
+        height = _TOP + 25 + -(-deepest // _ROW) * (_GPU + _GAP + 3)
         width, across = _ROW * (_GPU + _GAP) + 12, 8
         rows = -(-len(members) // across)
         out.append(
-            '<svg width="%d" height="%d" role="img">'
+            '<svg width="%d" height="%d" role="img" fill="currentColor">'
             % (min(across, len(members)) * width, rows * (height + 4))
         )
         for i, node in enumerate(members):
             out.append(_node_svg(node, i % across * width, i // across * (height + 4), height))
         out.append("</svg>")
-    out.append("</div>")
+    states = {node["state"] for node in nodes}
+    shown = {state: colour for state, colour in _STATE.items() if state in states - {"up"}}
+    out.append(many.legend("a GPU", shown) + "</div>")
     return "".join(out)
 
 
@@ -304,7 +312,7 @@ def _scale(all_of: Iterable[Amounts]) -> float:
 
 
 def queues_html(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amounts]]] = None) -> str:
-    """The tree as a table; a bar for each resource: used (blue), guarantee and limit (lines)."""
+    """The tree as a table; a bar with its numbers for each resource: used, guarantee and limit."""
     amounts = _amounts(queues, use)
     kinds = list(dict.fromkeys(kind for has in amounts.values() for kind in has))
     scale = {kind: _scale(has[kind] for has in amounts.values() if kind in has) for kind in kinds}
@@ -313,14 +321,23 @@ def queues_html(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amount
     for depth, queue in queues.walk():
         name = queue["name"]
         out.append(
-            '<tr><td style="text-align:left;padding-left:%dpx">%s</td>'
+            '<tr><td style="text-align:left;padding:1px 14px 1px %dpx">%s</td>'
             % (6 + 16 * depth, escape(name))
         )
         for kind in kinds:
-            out.append("<td>%s</td>" % _bar_svg(amounts[name].get(kind, {}), scale[kind]))
-        out.append('<td style="text-align:left;opacity:.7">%s</td></tr>' % escape(_words(queue)))
+            out.append(_CELL % _bar_svg(amounts[name].get(kind, {}), scale[kind]))
+        out.append('<td style="text-align:left;opacity:.8">%s</td></tr>' % escape(_words(queue)))
     out.append("</table>")
+    out.append(_QUEUE_LEGEND)
     return "".join(out)
+
+
+_CELL = '<td style="text-align:left;padding:1px 14px 1px 0;white-space:nowrap">%s</td>'
+
+_QUEUE_LEGEND = (
+    '<div style="font:12px sans-serif;margin:4px 0">used / '
+    '<span style="color:%s">guarantee</span> / <span style="color:%s">limit</span>; pale: what its jobs ask for</div>' % (GUARANTEED, LIMIT)
+)
 
 
 def _bar_svg(has: Amounts, scale: float, width: int = 140) -> str:
@@ -341,16 +358,17 @@ def _bar_svg(has: Amounts, scale: float, width: int = 140) -> str:
     if parts:  # of an amount that the tree alone does not tell: no bar can show it
         return escape(", ".join(parts))
     out = ['<svg width="%d" height="16"><title>%s</title>' % (width + 2, escape(said))]
-    out.append('<rect x="0" y="3" width="%d" height="10" fill="%s"/>' % (width, _FREE))
+    out.append('<rect x="0" y="3" width="%d" height="10" %s/>' % (width, shade(0)))
     if demand:
-        out.append('<rect x="0" y="3" width="%.1f" height="10" fill="#b9d3ea"/>' % at(demand))
+        out.append('<rect x="0" y="3" width="%.1f" height="10" %s/>' % (at(demand), shade(1e-9)))
     if used:
-        out.append('<rect x="0" y="3" width="%.1f" height="10" fill="#1f5f99"/>' % at(used))
-    for value, colour in ((guarantee, "#2e9b5b"), (limit, "#c23030")):
+        out.append('<rect x="0" y="3" width="%.1f" height="10" %s/>' % (at(used), shade(1)))
+    for value, colour in ((guarantee, GUARANTEED), (limit, LIMIT)):
         if value is not None:
             out.append(
                 '<path d="M%.1f 0V16" stroke="%s" stroke-width="2"/>'
                 % (max(at(value), 1.0), colour)
             )
-    out.append("</svg>")
+    numbers = " / ".join(_number(has.get(key)) for key in ("used", "guarantee", "limit"))
+    out.append('</svg> <span style="white-space:nowrap">%s</span>' % escape(numbers))
     return "".join(out)

@@ -4,26 +4,27 @@
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
 
 from ..goals import Goal, named
-from .plots import _axes, _title, _unit
+from .axes import bare, beside, made_axes, set_title, unit_of
+from .colours import LIMIT, NEUTRAL, PALETTE, USED
 
 if TYPE_CHECKING:
     from ..tuning import Tuning
 
-_FRONT, _OTHER, _AS_IT_IS, _BOUND = "#1f5f99", "#9aa5b1", "#d9822b", "#c23030"
+_FRONT, _OTHER, _AS_IT_IS, _BOUND = USED, NEUTRAL, PALETTE[1], LIMIT
 
 
 def plot(tuning: "Tuning", axes: Any = None, title: Optional[str] = None) -> Any:
     """Draw the settings of a tuning. See :meth:`gangsched.Tuning.plot`."""
     table = tuning.table
     whole = table[table["simulated"] >= 1]
-    ax = _axes(axes, 1, 4.5)
+    ax = made_axes(axes, 1, 4.5)
     if len(tuning.objectives) == 1:
         _bars(tuning, whole, ax)
-        _title(ax, title, "%d settings" % (len(tuning) - 1))
+        set_title(ax, title, "%d settings" % (len(tuning) - 1))
     else:
         _points(tuning, whole, ax)
-        _title(ax, title, "%d settings, and those that none surpasses" % (len(tuning) - 1))
-    ax.spines[["top", "right"]].set_visible(False)
+        set_title(ax, title, "%d settings, and those that none surpasses" % (len(tuning) - 1))
+    bare(ax)
     return ax
 
 
@@ -31,7 +32,7 @@ def _scale(goal: Goal, values: Any) -> Tuple[float, str]:
     """The divisor of an objective, and the unit of its axis."""
     if goal.in_seconds:
         finite = [value for value in values if value < float("inf")]
-        divisor, unit = _unit(max(finite, default=0.0))
+        divisor, unit = unit_of(max(finite, default=0.0))
         return divisor, " (%s)" % unit
     return (0.01, " (%)") if goal.largest else (1.0, "")
 
@@ -62,7 +63,7 @@ def _points(tuning: "Tuning", whole: Any, ax: Any) -> None:
             line(bound / scales[at][0], color=_BOUND, linewidth=1, linestyle="--")
     ax.set_xlabel(_label(columns[0]) + scales[0][1])
     ax.set_ylabel(_label(columns[1]) + scales[1][1])
-    ax.legend(frameon=False, fontsize=8)
+    beside(ax)
 
 
 def _bars(tuning: "Tuning", whole: Any, ax: Any, most: int = 20) -> None:
