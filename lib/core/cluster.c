@@ -138,6 +138,7 @@ static void free_workers(gang_cluster *c)
             ops->free_worker(w);
         for (uint32_t k = 0; k < w->commit.old_count; k++)
             gang__release_line(&c->mem, w->commit.old_ops[k]);
+        gang__release(&c->mem, w->commit.move);
         gang__release_line(&c->mem, gang__load(&w->commit.desc.ops));
         gang__release_line(&c->mem, w);
     }

@@ -47,6 +47,11 @@ holds refusals_of_a_search_are_true safety index.pml
 holds search_meets_a_node_that_sinks safety index.pml -DGIVERS=0 -DBUCKET0=2
 holds index_hides_no_node_at_rest safety index.pml -DTREE=3 -DSEARCHERS=0
 holds index_is_lock_free cycles index.pml -DSEARCHERS=0
+# The same if commits do not read a node again to take it out of its row.
+holds refusals_are_true_of_unread_nodes safety index.pml -DUNREAD
+holds search_meets_an_unread_node_that_sinks safety index.pml -DUNREAD -DGIVERS=0 -DBUCKET0=2
+holds index_hides_no_unread_node_at_rest safety index.pml -DUNREAD -DTREE=3 -DSEARCHERS=0
+holds index_of_unread_nodes_is_lock_free cycles index.pml -DUNREAD -DSEARCHERS=0
 
 # A snapshot is the state after all commits up to one instant, and no other.
 snapshot=(-DSNAPSHOT -DREADERS=1 -DWORKERS=1 -DSCRIPT=1)
@@ -90,6 +95,9 @@ caught mutant_search_from_the_lowest_row_up safety assertion index.pml \
     -DBUG_SEARCH_UP -DBUCKET0=2 -DGIVERS=0
 caught mutant_mark_cleared_of_a_word_not_closed safety assertion index.pml \
     -DBUG_NO_STATES -DTREE=3 -DSEARCHERS=0 -DGIVERS=2 -DON_BOTH
+caught mutant_row_read_after_the_decision safety assertion index.pml -DUNREAD -DBUG_SEEN_LATE
+caught mutant_unread_node_leaves_before_it_comes safety assertion index.pml \
+    -DUNREAD -DGIVERS=0 -DBUCKET0=2 -DBUG_LEAVE_BEFORE_SET
 caught mutant_relies_on_a_mark_under_way safety assertion index.pml -DBUG_RELIES_ON_OTHERS
 
 # Saving after the write but before the release is harmless: the cell is read when it is released.

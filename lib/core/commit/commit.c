@@ -142,6 +142,32 @@ static void note_own(struct gang__op *op, const uint64_t *word, uint32_t n)
     }
 }
 
+/* Notes to which buckets the owner's commit moves a claimed node. All other words of the cell stand
+ * still, too. */
+static void note_move(struct gang__cells *c, struct gang__committer *w,
+                      const struct gang__words *words, const struct gang__op *op, uint32_t n,
+                      struct gang__bucket_memo *last)
+{
+    uint64_t payload[GANG__BUCKET_WORDS], where = gang__load_relaxed(&op->where);
+    uint32_t slot = gang__op_slot(where);
+    if (slot == GANG__POOL)
+        return;
+    struct gang__chunk *chunk = gang__chunk_of(c, slot);
+    struct gang__layout layout = gang__layout_at(chunk, slot);
+    unsigned end = GANG__WORD_SHARES + gang__share_words(layout);
+    for (unsigned k = 0; k < end; k++)
+        payload[k] = gang__payload(gang__load(gang__word_in(words, k)));
+    for (const struct gang__op *stop = op + n; op < stop; op++) {
+        unsigned word = gang__op_word(gang__load_relaxed(&op->where));
+        if (word < end)
+            payload[word] = gang__payload(op->next);
+    }
+    payload[GANG__WORD_MEMORY] = 0; /* decides no bucket */
+    struct gang__buckets to = gang__buckets_of_like(layout, payload, last);
+    if (!gang__index_move_add(w, chunk, slot, layout, to))
+        w->moves = GANG__MOVES_OFF;
+}
+
 /* Carries one commit on from operation *at. Ends when it is over (decided and finished), or blocked
  * by another commit, which goes into *blocker; *at then says where to go on. `own`: the caller owns
  * the descriptor. */
@@ -153,6 +179,8 @@ static enum carry_result carry(struct gang__cells *c, const struct gang__target 
     uint64_t ss = gang__load(&t->w->desc.ss);
     bool fits = true;
     uint32_t i = *at;
+    struct gang__bucket_memo last;
+    gang__bucket_memo_init(&last);
     while (ss == undecided && fits && i < l.count) {
         uint32_t slot = gang__operation_of(&l.ops[i]).slot;
         ss = gang__load(&t->w->desc.ss);
@@ -179,6 +207,8 @@ static enum carry_result carry(struct gang__cells *c, const struct gang__target 
         uint64_t agreed[GANG__MAX_WORDS];
         uint32_t n = own ? judge_own(&l, i, slot, &words, agreed, &fits)
                          : judge(&l, i, slot, &words, agreed, &fits);
+        if (own && fits && t->w->moves != GANG__MOVES_OFF)
+            note_move(c, t->w, &words, &l.ops[i], n, &last);
         ss = gang__load(&t->w->desc.ss);
         if (ss != undecided)
             break;
@@ -189,6 +219,8 @@ static enum carry_result carry(struct gang__cells *c, const struct gang__target 
         i += n;
     }
     if (ss == undecided) {
+        if (own && fits && t->w->moves == GANG__MOVES_NOTED)
+            t->w->moves = GANG__MOVES_WHOLE;
         if (!fits || !l.raises || gang__commit_raise(c, t, &l, own)) {
             unsigned status = fits ? label(c, t) : GANG__REFUSED;
             gang__hook(GANG__STEP_DECIDE);
@@ -250,6 +282,10 @@ gang_result gang__commit_allocate(struct gang__committer *w, size_t ops)
     struct gang__op *bigger = gang__zalloc_line(w->cells->mem, cap, sizeof(*bigger));
     if (!bigger)
         return GANG_ENOMEM;
+    if (gang__index_moves_reserve(w, cap / 2) != GANG_OK) { /* a cell has two words at least */
+        gang__release_line(w->cells->mem, bigger);
+        return GANG_ENOMEM;
+    }
     struct gang__op *old = gang__load(&w->desc.ops);
     /* End the last operation: a late helper that still claims for it must find it over and clear
      * the claim, not finish it over new, empty operations. */
@@ -268,6 +304,7 @@ void gang__commit_begin(struct gang__committer *w)
     w->seq++;
     gang__store(&w->desc.ss, gang__ss_of(w->seq, GANG__BUILDING));
     w->op_count = 0;
+    w->moves = GANG__MOVES_OFF;
     w->unagreed = GANG__UNAGREED | (w->seq & GANG__AGREED_SEQ_MASK);
     gang__store(&w->desc.when, w->unagreed);
     gang__hook(GANG__STEP_BUILD);
@@ -298,6 +335,31 @@ gang_result gang__commit_run(struct gang__committer *w, bool raises, uint32_t *r
         }
     }
     return GANG_ENOFIT;
+}
+
+/* Nodes of the last commit, by reading each again. */
+static void update_index(struct gang__committer *w)
+{
+    struct gang__op *ops = gang__load_relaxed(&w->desc.ops);
+    uint32_t before = GANG__POOL;
+    for (uint32_t i = 0; i < w->op_count; i++) {
+        uint32_t slot = gang__op_slot(gang__load_relaxed(&ops[i].where));
+        if (slot != before)
+            gang__index_update_slot(w->cells, slot);
+        before = slot;
+    }
+}
+
+gang_result gang__commit_run_indexed(struct gang__committer *w, bool raises)
+{
+    w->moves = GANG__MOVES_NOTED;
+    w->move_count = 0;
+    gang_result r = gang__commit_run(w, raises, NULL);
+    if (r == GANG_OK && w->moves == GANG__MOVES_WHOLE)
+        gang__index_moves_update(w, raises);
+    else if (r == GANG_OK)
+        update_index(w);
+    return r;
 }
 
 void gang__commit_op(const struct gang__committer *w, uint32_t i, uint32_t *slot, unsigned *word,

@@ -71,6 +71,10 @@ static inline void gang__commit_add(struct gang__committer *w, uint32_t slot, un
  * GANG_OK or GANG_ENOFIT; a refusal is true at the instant it is decided. Lock-free. */
 gang_result gang__commit_run(struct gang__committer *w, bool raises, uint32_t *refused);
 
+/* The same, and brings the index up to date. The caller is in a read section, or has the structure
+ * mutex, so that the slots get no other nodes. */
+gang_result gang__commit_run_indexed(struct gang__committer *w, bool raises);
+
 /* Label of the last commit, which took effect; 0 if it needed none. See
  * core/commit/snapshot_save.c. */
 uint64_t gang__commit_label(const struct gang__committer *w);

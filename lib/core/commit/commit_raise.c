@@ -23,9 +23,21 @@ static struct gang__op *payloads_after(struct gang__op *op, const struct gang__o
     return op;
 }
 
+static bool raise_stamp(const struct gang__target *t)
+{
+    gang__hook(GANG__STEP_STAMP);
+    gang__add_seq(&t->w->stamp, 1);
+    return true;
+}
+
 bool gang__commit_raise(struct gang__cells *c, const struct gang__target *t,
                         const struct gang__list *l, bool own)
 {
+    if (own && t->w->moves == GANG__MOVES_WHOLE) {
+        gang__hook(GANG__STEP_RAISE);
+        gang__index_moves_raise(t->w);
+        return raise_stamp(t);
+    }
     uint64_t undecided = gang__ss_of(t->seq, GANG__UNDECIDED);
     struct gang__index_batch batch;
     struct gang__bucket_memo last;
@@ -57,7 +69,5 @@ bool gang__commit_raise(struct gang__cells *c, const struct gang__target *t,
                                   gang__buckets_of_like(layout, payload, &last));
     }
     gang__index_batch_end(&batch);
-    gang__hook(GANG__STEP_STAMP);
-    gang__add_seq(&t->w->stamp, 1);
-    return true;
+    return raise_stamp(t);
 }

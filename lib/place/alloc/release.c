@@ -116,8 +116,7 @@ static gang_result release_tasks(gang_worker *w, const struct gang__alloc *a, si
         release_task(w, (uint32_t)(placer->order[0] >> 32), a->data + (uint32_t)placer->order[0]);
     else
         describe_release(w, a, count, kept);
-    gang__commit_run(&w->commit, true, NULL); /* nothing in it can be refused */
-    gang__index_update(&w->cluster->commit, placer->order, count);
+    gang__commit_run_indexed(&w->commit, true); /* nothing in it can be refused */
     if (a->request->has_affinity)
         gang__affinity_release(w, a, placer->order, count + kept);
     return GANG_OK;

@@ -58,8 +58,7 @@ static void free_on_node(gang_worker *w, struct gang__to_free *list, const uint6
     if (locks > 0) {
         gang__commit_begin(&w->commit);
         gang__release_words(w, slot, sum);
-        gang__commit_run(&w->commit, true, NULL); /* nothing in it can be refused */
-        gang__index_update(&w->cluster->commit, key, 1);
+        gang__commit_run_indexed(&w->commit, true); /* nothing in it can be refused */
     }
     for (size_t i = 0; i < locks; i++)
         gang__alloc_drop(w, locked[i]);

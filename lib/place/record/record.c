@@ -78,13 +78,10 @@ static inline gang_result commit(gang_worker *w, struct gang__plan *p)
     gang__commit_begin(&w->commit);
     for (size_t i = 0; i < touched; i++)
         add_node_copy(w, p, &p->nodes.copy[(uint32_t)placer->order[i]]);
-    gang_result r = gang__commit_run(&w->commit, false, NULL);
-    if (r != GANG_OK) {
+    gang_result r = gang__commit_run_indexed(&w->commit, false);
+    if (r != GANG_OK)
         w->stats.conflicts++;
-        return r;
-    }
-    gang__index_update(&w->cluster->commit, placer->order, touched);
-    return GANG_OK;
+    return r;
 }
 
 /* ---- what a task holds, as a record ---------------------------------------------------------- */
