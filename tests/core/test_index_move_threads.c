@@ -17,6 +17,8 @@ enum { NODES = 40, GPUS = 8 }; /* more than a word of the index */
 static gang_cluster *cluster;
 static gang_worker *worker;
 static gang_node_id node[NODES];
+static gang_request *made[8];
+static int made_count;
 
 static gang_request *request_of(int64_t tasks, int64_t gpu_milli)
 {
@@ -29,7 +31,7 @@ static gang_request *request_of(int64_t tasks, int64_t gpu_milli)
     spec.groups = &g;
     spec.group_count = 1;
     test_must(gang_request_new(cluster, &spec, &request, NULL));
-    return request;
+    return made[made_count++] = request;
 }
 
 static void setup(int nodes)
@@ -50,6 +52,13 @@ static void setup(int nodes)
         spec.gpu_count = GPUS;
         test_must(gang_node_add(worker, &spec, &node[i], NULL));
     }
+}
+
+static void teardown(void)
+{
+    while (made_count > 0)
+        gang_request_free(made[--made_count]);
+    gang_cluster_free(cluster);
 }
 
 /* The nodes of a row, in all words. */
@@ -98,7 +107,7 @@ START_TEST(gang_leaves_no_stale_bit)
     check_exact(NODES - 1, 0);
     test_must(gang_alloc_free(worker, id[2]));
     check_exact(NODES, 0);
-    gang_cluster_free(cluster);
+    teardown();
 }
 END_TEST
 
@@ -163,7 +172,7 @@ START_TEST(node_that_comes_back_is_not_hidden)
     go_on(thread);
     ck_assert_int_eq(gang_cluster_check(cluster, NULL), GANG_OK);
     test_must(gang_alloc(worker, request, &again, NULL));
-    gang_cluster_free(cluster);
+    teardown();
 }
 END_TEST
 
@@ -182,7 +191,7 @@ START_TEST(owner_that_was_helped_reads_its_nodes)
     check_exact(0, 0);
     test_must(gang_alloc_free(worker, got));
     check_exact(NODES, 0);
-    gang_cluster_free(cluster);
+    teardown();
 }
 END_TEST
 

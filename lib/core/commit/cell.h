@@ -183,12 +183,21 @@ struct gang__desc {
 };
 _Static_assert(sizeof(struct gang__desc) == 64, "descriptors do not share cache lines");
 
+/* What a node must have free for its lease, of all leases of a commit: payloads, the head first. The
+ * owner stores it (release) before desc.ss = UNDECIDED -> helpers, which load desc.ss again
+ * afterwards. */
+struct gang__lease_row {
+    gang__a64 words; /* 0: the commit has no lease */
+    gang__a64 payload[GANG__CELL_WORDS];
+};
+
 /* Does the owner note what its commit does to the index? WHOLE: it has noted all nodes. */
 enum { GANG__MOVES_OFF, GANG__MOVES_NOTED, GANG__MOVES_WHOLE };
 
 /* The part of a worker that commits: its descriptor, and what only its owner uses. */
 struct gang__committer {
     struct gang__desc desc;
+    struct gang__lease_row lease;
     gang__a64 stamp; /* add_seq before each decision that gives back -> gang__stamp_read() */
     struct gang__cells *cells;
     uint32_t index;    /* number of this worker, from 0 */

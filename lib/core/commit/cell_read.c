@@ -13,7 +13,7 @@ static void help(struct gang__cells *c, gang__a64 *owner)
             return;
         struct gang__target t;
         if (gang__blocker_of(c, holder, &t))
-            gang__commit_carry_on(c, &t);
+            gang__commit_carry_on(c, &t, false);
         else
             gang__cas(owner, holder, 0);
     }
@@ -70,4 +70,9 @@ void gang__cell_read(struct gang__cells *c, uint32_t slot, uint64_t *payload, un
     }
     for (unsigned i = 0; i < words; i++)
         payload[i] = gang__payload(payload[i]);
+    if (words && gang__head_is_leased(payload[GANG__WORD_HEAD])) {
+        /* A leased node stays while the caller reads it, and so does its layout. */
+        unsigned free = gang__word_count(gang__layout_at(gang__chunk_of(c, slot), slot));
+        gang__lease_mask(payload, words < free ? words : free);
+    }
 }

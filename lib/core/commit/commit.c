@@ -11,6 +11,8 @@
  *   claim    cell by cell in slot order: owner 0 -> ref of this operation. If another operation
  *            that is not over claims the cell, carry that one on first, then come back. If the
  *            operation of a claim is over, a late helper left the claim: clear it.
+ *            A cell that is leased bars all operations but those about the lease (lease.c): then the
+ *            operation is refused, and its owner breaks the lease and begins again.
  *   agree    while the operation is undecided its claimed cells cannot change, so every helper
  *            reads the same words; the first helper that notes them in the descriptor wins, the
  *            others would have noted the same.
@@ -78,17 +80,31 @@ static unsigned label(struct gang__cells *c, const struct gang__target *t)
     return GANG__LABELLED;
 }
 
+/* Is a claimed cell leased, and the operation from `i` on is not about the lease? */
+static inline bool is_barred(const struct gang__list *l, uint32_t i,
+                             const struct gang__words *words)
+{
+    return gang__head_is_leased(gang__load(&words->cell->word[GANG__WORD_HEAD])) &&
+           !gang__is_lease_code(gang__op_code(gang__load(&l->ops[i].where)));
+}
+
 /* Reads the words of a claimed cell, from operation `i` on, and judges them. Stops at the first
  * word that does not fit. Returns the number of operations. */
-static uint32_t judge(const struct gang__list *l, uint32_t i, uint32_t slot,
-                      const struct gang__words *words, uint64_t *word, bool *fits)
+static uint32_t judge(const struct gang__target *t, const struct gang__list *l, uint32_t i,
+                      uint32_t slot, const struct gang__words *words, uint64_t *word, bool *fits)
 {
     uint32_t n = 0;
+    if (is_barred(l, i, words)) {
+        *fits = false;
+        return gang__lease_judge(l, i, slot, words, word);
+    }
     for (; *fits && i + n < l->count && n < GANG__MAX_WORDS; n++) {
         struct gang__operation s = gang__operation_of(&l->ops[i + n]);
         if (s.slot != slot)
             break;
         word[n] = gang__load(gang__word_in(words, s.word));
+        if (s.code == GANG__OP_LEASE && !gang__lease_fits(t, words))
+            word[n] &= ~GANG__PAYLOAD; /* noted as a word that does not fit */
         *fits = gang__op_fits(s.code, s.arg, word[n]);
     }
     return n;
@@ -97,9 +113,14 @@ static uint32_t judge(const struct gang__list *l, uint32_t i, uint32_t slot,
 /* The same by the owner, which also notes the words that come next. What it takes it mostly finds
  * as it planned on it: then that fits, and taking is subtracting for each code. What it only gives
  * back always fits. */
-static uint32_t judge_own(const struct gang__list *l, uint32_t i, uint32_t slot,
-                          const struct gang__words *words, uint64_t *word, bool *fits)
+static uint32_t judge_own(const struct gang__target *t, const struct gang__list *l, uint32_t i,
+                          uint32_t slot, const struct gang__words *words, uint64_t *word,
+                          bool *fits)
 {
+    if (is_barred(l, i, words)) {
+        *fits = false;
+        return gang__lease_judge(l, i, slot, words, word);
+    }
     const uint64_t version_one = UINT64_C(1) << GANG__PAYLOAD_BITS;
     struct gang__op *op = &l->ops[i];
     const struct gang__op *end = l->ops + l->count;
@@ -115,6 +136,8 @@ static uint32_t judge_own(const struct gang__list *l, uint32_t i, uint32_t slot,
             op->next = (now + gang__payload(arg) + version_one) & ~GANG__UNAGREED;
         } else {
             enum gang__code code = gang__op_code(where);
+            if (code == GANG__OP_LEASE && !gang__lease_fits(t, words))
+                now &= ~GANG__PAYLOAD;
             *fits = gang__op_fits(code, arg, now);
             op->next = gang__op_next(code, arg, now);
         }
@@ -205,8 +228,8 @@ static enum carry_result carry(struct gang__cells *c, const struct gang__target 
         }
         gang__hook(GANG__STEP_AGREE);
         uint64_t agreed[GANG__MAX_WORDS];
-        uint32_t n = own ? judge_own(&l, i, slot, &words, agreed, &fits)
-                         : judge(&l, i, slot, &words, agreed, &fits);
+        uint32_t n = own ? judge_own(t, &l, i, slot, &words, agreed, &fits)
+                         : judge(t, &l, i, slot, &words, agreed, &fits);
         if (own && fits && t->w->moves != GANG__MOVES_OFF)
             note_move(c, t->w, &words, &l.ops[i], n, &last);
         ss = gang__load(&t->w->desc.ss);
@@ -257,143 +280,11 @@ static int64_t run_blocked(struct gang__cells *c, const struct gang__target *min
     }
 }
 
-/* Carries a commit, and whatever blocks it, to its end. Returns the number of others helped. */
-static int64_t run(struct gang__cells *c, const struct gang__target *mine, bool own)
+int64_t gang__commit_carry_on(struct gang__cells *c, const struct gang__target *mine, bool own)
 {
     uint32_t place = 0;
     struct gang__target blocker;
     return carry(c, mine, own, &place, &blocker) == OVER
                ? 0
                : run_blocked(c, mine, own, place, blocker);
-}
-
-int64_t gang__commit_carry_on(struct gang__cells *c, const struct gang__target *t)
-{
-    return run(c, t, false);
-}
-
-/* ---- the owner's side ------------------------------------------------------------------------ */
-
-gang_result gang__commit_allocate(struct gang__committer *w, size_t ops)
-{
-    size_t cap = w->op_cap ? w->op_cap : 64;
-    while (cap < ops)
-        cap *= 2;
-    struct gang__op *bigger = gang__zalloc_line(w->cells->mem, cap, sizeof(*bigger));
-    if (!bigger)
-        return GANG_ENOMEM;
-    if (gang__index_moves_reserve(w, cap / 2) != GANG_OK) { /* a cell has two words at least */
-        gang__release_line(w->cells->mem, bigger);
-        return GANG_ENOMEM;
-    }
-    struct gang__op *old = gang__load(&w->desc.ops);
-    /* End the last operation: a late helper that still claims for it must find it over and clear
-     * the claim, not finish it over new, empty operations. */
-    w->seq++;
-    gang__store(&w->desc.ss, gang__ss_of(w->seq, GANG__BUILDING));
-    gang__store(&w->desc.count, 0);
-    gang__store(&w->desc.ops, bigger);
-    w->op_cap = cap;
-    if (old)
-        w->old_ops[w->old_count++] = old;
-    return GANG_OK;
-}
-
-void gang__commit_begin(struct gang__committer *w)
-{
-    w->seq++;
-    gang__store(&w->desc.ss, gang__ss_of(w->seq, GANG__BUILDING));
-    w->op_count = 0;
-    w->moves = GANG__MOVES_OFF;
-    w->unagreed = GANG__UNAGREED | (w->seq & GANG__AGREED_SEQ_MASK);
-    gang__store(&w->desc.when, w->unagreed);
-    gang__hook(GANG__STEP_BUILD);
-}
-
-gang_result gang__commit_run(struct gang__committer *w, bool raises, uint32_t *refused)
-{
-    gang__store(&w->desc.count, w->op_count);
-    gang__store(&w->desc.raises, raises ? 1u : 0u);
-    gang__store(&w->desc.ss, gang__ss_of(w->seq, GANG__UNDECIDED));
-    struct gang__target mine = gang__target_of(w, w->seq);
-    w->helps += run(w->cells, &mine, true);
-    if (gang__ss_took_effect(gang__load(&w->desc.ss))) {
-        w->commits++;
-        return GANG_OK;
-    }
-    if (refused) {
-        struct gang__op *ops = gang__load_relaxed(&w->desc.ops);
-        uint32_t count = gang__load_relaxed(&w->desc.count);
-        *refused = 0;
-        for (uint32_t i = 0; i < count; i++) {
-            struct gang__operation s = gang__operation_of(&ops[i]);
-            uint64_t agreed = gang__load(&ops[i].agreed);
-            if (!(agreed & GANG__UNAGREED) && !gang__op_fits(s.code, s.arg, agreed)) {
-                *refused = i;
-                break;
-            }
-        }
-    }
-    return GANG_ENOFIT;
-}
-
-/* Nodes of the last commit, by reading each again. */
-static void update_index(struct gang__committer *w)
-{
-    struct gang__op *ops = gang__load_relaxed(&w->desc.ops);
-    uint32_t before = GANG__POOL;
-    for (uint32_t i = 0; i < w->op_count; i++) {
-        uint32_t slot = gang__op_slot(gang__load_relaxed(&ops[i].where));
-        if (slot != before)
-            gang__index_update_slot(w->cells, slot);
-        before = slot;
-    }
-}
-
-gang_result gang__commit_run_indexed(struct gang__committer *w, bool raises)
-{
-    w->moves = GANG__MOVES_NOTED;
-    w->move_count = 0;
-    gang_result r = gang__commit_run(w, raises, NULL);
-    if (r == GANG_OK && w->moves == GANG__MOVES_WHOLE)
-        gang__index_moves_update(w, raises);
-    else if (r == GANG_OK)
-        update_index(w);
-    return r;
-}
-
-void gang__commit_op(const struct gang__committer *w, uint32_t i, uint32_t *slot, unsigned *word,
-                     uint64_t *payload)
-{
-    struct gang__op *op = gang__load_relaxed(&w->desc.ops) + i;
-    struct gang__operation s = gang__operation_of(op);
-    *slot = s.slot;
-    *word = s.word;
-    *payload = gang__payload(gang__load(&op->agreed));
-}
-
-/* ---- for snapshots --------------------------------------------------------------------------- */
-
-uint64_t gang__commit_label(const struct gang__committer *w)
-{
-    uint64_t ss = gang__load(&w->desc.ss);
-    return gang__ss_status(ss) == GANG__LABELLED ? gang__load(&w->desc.when) : 0;
-}
-
-uint64_t gang__commit_next_ref(const struct gang__committer *w)
-{
-    return gang__ref_of(w->index, w->seq + 1);
-}
-
-enum gang__outcome gang__commit_outcome(struct gang__cells *c, uint64_t ref, uint64_t *label)
-{
-    struct gang__committer *w = gang__load(&c->worker[ref >> 1 & GANG__WORKER_MASK]);
-    uint64_t seq = ref >> 12;
-    uint64_t ss = gang__load(&w->desc.ss);
-    *label = gang__ss_status(ss) == GANG__LABELLED ? gang__load(&w->desc.when) : 0;
-    if ((gang__ss_seq(ss) & GANG__SEQ_MASK) != seq)
-        return (gang__ss_seq(ss) & GANG__SEQ_MASK) < seq ? GANG__OUTCOME_OPEN : GANG__OUTCOME_OVER;
-    if (gang__ss_took_effect(ss))
-        return gang__load(&w->desc.ss) == ss ? GANG__OUTCOME_DONE : GANG__OUTCOME_OVER;
-    return gang__ss_status(ss) == GANG__REFUSED ? GANG__OUTCOME_REFUSED : GANG__OUTCOME_OPEN;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between the files that carry a commit on:
  *
- *   commit.c         claim, agree, decide; the owner's side
+ *   commit.c         claim, agree, decide
+ *   commit_run.c     the owner's side
  *   commit_raise.c   raises the index before the decision
+ *   lease.c          whole nodes, taken by one word
  *   commit_finish.c  writes what was decided, gives up the claims
  *   cell_read.c      readers, which carry on the commits that they meet */
 #ifndef GANG__CORE_COMMIT_IN_H
@@ -110,13 +112,33 @@ static inline struct gang__list gang__list_of(const struct gang__target *t)
 }
 
 /* Carries a commit, and whatever blocks it, to its end. Returns the number of others helped. */
-int64_t gang__commit_carry_on(struct gang__cells *c, const struct gang__target *t);
+int64_t gang__commit_carry_on(struct gang__cells *c, const struct gang__target *t, bool own);
 
 /* Raises the index to where the nodes will stand. All cells are claimed and their words stand
  * still; or the target is over, and what is set here is a stale hint. False if the target is
  * over. `own`: the caller owns the descriptor. */
 bool gang__commit_raise(struct gang__cells *c, const struct gang__target *t,
                         const struct gang__list *l, bool own);
+
+/* Does a claimed cell have what the leases of the commit demand? Its words stand still; or the
+ * target is over. */
+bool gang__lease_fits(const struct gang__target *t, const struct gang__words *words);
+
+/* A general operation may not touch a leased cell. */
+static inline bool gang__is_lease_code(enum gang__code code)
+{
+    return code == GANG__OP_LEASE || code == GANG__OP_UNLEASE || code == GANG__OP_BREAK;
+}
+
+/* Judges the operations on a leased cell from `i` on, none of which is about the lease, by what the
+ * node has free: nothing. Receives the words as judged. Returns the number of operations; all may
+ * fit, but the commit has to be refused. */
+uint32_t gang__lease_judge(const struct gang__list *l, uint32_t i, uint32_t slot,
+                           const struct gang__words *words, uint64_t *word);
+
+/* After a refusal by leases alone: breaks those of the cells of the last commit, and describes it
+ * again. */
+void gang__leases_break(struct gang__committer *w);
 
 /* Writes the words of a commit that was decided, and gives up its claims. */
 void gang__commit_finish(struct gang__cells *c, const struct gang__target *t, uint64_t ss);

@@ -55,8 +55,9 @@ static inline bool buckets_unclaimed(const struct gang__cell *cell, struct gang_
         changed |= word[i] ^ gang__load(&cell->word[i]);
     if (changed || gang__head_state(head) != GANG__STATE_UP || (any && !whole))
         return false;
-    buckets->cpu = gang__bucket_for_cpu(gang__head_cpu(head));
-    buckets->gpu = gang__bucket_for_gpus(gang__fields_sum(whole));
+    bool leased = gang__head_is_leased(head); /* nothing is free */
+    buckets->cpu = gang__bucket_for_cpu(leased ? 0 : gang__head_cpu(head));
+    buckets->gpu = gang__bucket_for_gpus(leased ? 0 : gang__fields_sum(whole));
     return true;
 }
 
