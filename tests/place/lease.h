@@ -13,8 +13,8 @@
 enum { LEASE_GPUS = 8, LEASE_CPU = 64000, LEASE_KINDS = 6 };
 #define LEASE_MEMORY ((int64_t)1 << 36)
 
-/* `kinds`: the machine has so many kinds of the site ("kind0" ...), which no task asks for. With six
- * its cell has too many words for a lease, and all goes the general way. */
+/* `kinds`: the machine has so many kinds of the site ("kind0" ...), which no task asks for. With
+ * six its cell has too many words for a lease, and all goes the general way. */
 static inline gang_result lease_machine(gang_worker *w, const char *name, int64_t cpu, int kinds,
                                         gang_node_id *id)
 {

@@ -183,8 +183,8 @@ struct gang__desc {
 };
 _Static_assert(sizeof(struct gang__desc) == 64, "descriptors do not share cache lines");
 
-/* What a node must have free for its lease, of all leases of a commit: payloads, the head first. The
- * owner stores it (release) before desc.ss = UNDECIDED -> helpers, which load desc.ss again
+/* What a node must have free for its lease, of all leases of a commit: payloads, the head first.
+ * The owner stores it (release) before desc.ss = UNDECIDED -> helpers, which load desc.ss again
  * afterwards. */
 struct gang__lease_row {
     gang__a64 words; /* 0: the commit has no lease */

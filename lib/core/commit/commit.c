@@ -11,8 +11,8 @@
  *   claim    cell by cell in slot order: owner 0 -> ref of this operation. If another operation
  *            that is not over claims the cell, carry that one on first, then come back. If the
  *            operation of a claim is over, a late helper left the claim: clear it.
- *            A cell that is leased bars all operations but those about the lease (lease.c): then the
- *            operation is refused, and its owner breaks the lease and begins again.
+ *            A cell that is leased bars all operations but those about the lease (lease.c): then
+ *            the operation is refused, and its owner breaks the lease and begins again.
  *   agree    while the operation is undecided its claimed cells cannot change, so every helper
  *            reads the same words; the first helper that notes them in the descriptor wins, the
  *            others would have noted the same.

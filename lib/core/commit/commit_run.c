@@ -7,15 +7,13 @@ gang_result gang__commit_allocate(struct gang__committer *w, size_t ops)
     size_t cap = w->op_cap ? w->op_cap : 64;
     while (cap < ops)
         cap *= 2;
+    if (gang__index_moves_reserve(w, cap / 2) != GANG_OK) /* a cell has two words at least */
+        return GANG_ENOMEM;
     /* Behind the list there is space to break a lease. */
     struct gang__op *bigger =
         gang__zalloc_line(w->cells->mem, cap + GANG__MAX_WORDS, sizeof(*bigger));
     if (!bigger)
         return GANG_ENOMEM;
-    if (gang__index_moves_reserve(w, cap / 2) != GANG_OK) { /* a cell has two words at least */
-        gang__release_line(w->cells->mem, bigger);
-        return GANG_ENOMEM;
-    }
     struct gang__op *old = gang__load(&w->desc.ops);
     /* End the last operation: a late helper that still claims for it must find it over and clear
      * the claim, not finish it over new, empty operations. */

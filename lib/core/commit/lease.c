@@ -6,31 +6,31 @@
  *   stand where they stood when the lease was granted, at the capacity of the node.
  *
  * Operations, each of the head word of a claimed cell
- *   LEASE    sets the flag, if the node is up and all words of the cell are those of the row in the
- *            descriptor. The words stand still under the claim, so all helpers judge alike; the row
- *            is checked by ss like each field of a descriptor. Only the head is agreed and written.
+ *   LEASE    sets the flag, if the node is up and all words of the cell are those of the row in
+ *            the descriptor. The words stand still under the claim, so all helpers judge alike; the
+ *            row is checked by ss like each field of a descriptor. Only the head is agreed and
+ *            written.
  *   UNLEASE  clears the flag, if it is set.
  *   BREAK    clears the flag, if it is set, and sets all words to nothing free. What is taken and
  *            what is free stay the same, so it may be done at any time, by any thread.
  *
  * Invariants
- *   L1  While a node is leased no word of its cell changes but by UNLEASE and BREAK, so all stand at
- *       the row: judge() bars every other operation on a leased cell, whichever word it is about.
- *       Health marks, changes of state and of capacity, and what gives back a part of the node are
- *       barred, too: their owner breaks the lease and commits again (gang__commit_run()).
+ *   L1  While a node is leased no word of its cell changes but by UNLEASE and BREAK, so all stand
+ *       at the row: judge() bars every other operation on a leased cell, whichever word it is
+ *       about. Health marks, changes of state and of capacity, and what gives back a part of the
+ *       node are barred, too: their owner breaks the lease and commits again (gang__commit_run()).
  *   L2  A reader sees a leased node as full: gang__lease_mask() in gang__cell_read(),
  *       gang__cell_peek() and the walk of a snapshot, gang__buckets_of() for the index.
- *   L3  An operation on a leased cell is judged by what the node has free, nothing. If one does not
- *       fit, the refusal is true. If all fit, the refusal is not told: the lease is broken.
+ *   L3  An operation on a leased cell is judged by what the node has free, nothing. If one does
+ *       not fit, the refusal is true. If all fit, the refusal is not told: the lease is broken.
  *
  * Why a holder may give back by UNLEASE whatever happened meanwhile: what a leased node has was
  * taken by one commit, of one allocation. While the holder has it, the node is not wholly free, so
- * it is not leased again. So a flag that is set is the holder's. If the lease was broken, UNLEASE is
- * refused, and the holder gives back word by word.
+ * it is not leased again. So a flag that is set is the holder's. If the lease was broken, UNLEASE
+ * is refused, and the holder gives back word by word.
  *
- * A broken lease costs its breaker a commit; a lock-free one, since it fails only if another thread
- * has ended the lease. A commit goes round for leases only if each time another thread granted one
- * of its cells anew, which is progress. */
+ * Breaking a lease is lock-free: it fails only if another thread ended the lease. A commit goes
+ * round for leases only if each time another commit leased one of its nodes anew: progress. */
 #include "core/commit/commit_in.h"
 
 /* ---- judging: any thread --------------------------------------------------------------------- */

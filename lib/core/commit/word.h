@@ -19,8 +19,8 @@
  *     health      forty devices a word: bit set = the device is unhealthy. It is not taken or
  *                 given: a planner reads it only where some device of the cluster is unhealthy
  *
- * A leased node (bit 34) is taken as a whole, by this one bit: its words stand at the capacity of the
- * node, and nothing is free. See lease.c.
+ * A leased node (bit 34) is taken as a whole, by this one bit: its words stand at the capacity of
+ * the node, and nothing is free. See lease.c.
  *
  * The library has one fit predicate, gang__op_fits(): search, commit and explanation all use it. */
 #ifndef GANG__CORE_WORD_H
