@@ -165,18 +165,16 @@ static void note_own(struct gang__op *op, const uint64_t *word, uint32_t n)
     }
 }
 
-/* Notes to which buckets the owner's commit moves a claimed node. All other words of the cell stand
- * still, too. */
-static void note_move(struct gang__cells *c, struct gang__committer *w,
-                      const struct gang__words *words, const struct gang__op *op, uint32_t n,
-                      struct gang__bucket_memo *last)
+/* The buckets of a claimed node after the owner's operations on it. All other words of the cell
+ * stand still, too. */
+static struct gang__buckets buckets_after(struct gang__layout layout,
+                                          const struct gang__words *words,
+                                          const struct gang__op *op, uint32_t n,
+                                          struct gang__bucket_memo *last)
 {
-    uint64_t payload[GANG__BUCKET_WORDS], where = gang__load_relaxed(&op->where);
-    uint32_t slot = gang__op_slot(where);
-    if (slot == GANG__POOL)
-        return;
-    struct gang__chunk *chunk = gang__chunk_of(c, slot);
-    struct gang__layout layout = gang__layout_at(chunk, slot);
+    uint64_t payload[GANG__BUCKET_WORDS];
+    if (gang__op_code(gang__load_relaxed(&op->where)) == GANG__OP_LEASE)
+        return (struct gang__buckets){0, gang__bucket_for_cpu(0)}; /* nothing is free */
     unsigned end = GANG__WORD_SHARES + gang__share_words(layout);
     for (unsigned k = 0; k < end; k++)
         payload[k] = gang__payload(gang__load(gang__word_in(words, k)));
@@ -186,7 +184,20 @@ static void note_move(struct gang__cells *c, struct gang__committer *w,
             payload[word] = gang__payload(op->next);
     }
     payload[GANG__WORD_MEMORY] = 0; /* decides no bucket */
-    struct gang__buckets to = gang__buckets_of_like(layout, payload, last);
+    return gang__buckets_of_like(layout, payload, last);
+}
+
+/* Notes to which buckets the owner's commit moves a claimed node. */
+static void note_move(struct gang__cells *c, struct gang__committer *w,
+                      const struct gang__words *words, const struct gang__op *op, uint32_t n,
+                      struct gang__bucket_memo *last)
+{
+    uint32_t slot = gang__op_slot(gang__load_relaxed(&op->where));
+    if (slot == GANG__POOL)
+        return;
+    struct gang__chunk *chunk = gang__chunk_of(c, slot);
+    struct gang__layout layout = gang__layout_at(chunk, slot);
+    struct gang__buckets to = buckets_after(layout, words, op, n, last);
     if (!gang__index_move_add(w, chunk, slot, layout, to))
         w->moves = GANG__MOVES_OFF;
 }
