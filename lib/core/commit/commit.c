@@ -202,6 +202,22 @@ static void note_move(struct gang__cells *c, struct gang__committer *w,
         w->moves = GANG__MOVES_OFF;
 }
 
+/* All cells are claimed and agreed, or a word does not fit. Returns the status word after the
+ * decision, by this thread or by another. */
+static uint64_t decide(struct gang__cells *c, const struct gang__target *t,
+                       const struct gang__list *l, bool own, bool fits)
+{
+    if (own && fits && t->w->moves == GANG__MOVES_NOTED)
+        t->w->moves = GANG__MOVES_WHOLE;
+    if (!fits || !l->raises || gang__commit_raise(c, t, l, own)) {
+        unsigned status = fits ? label(c, t) : GANG__REFUSED;
+        gang__hook(GANG__STEP_DECIDE);
+        gang__cas(&t->w->desc.ss, gang__ss_of(t->seq, GANG__UNDECIDED),
+                  gang__ss_of(t->seq, status));
+    }
+    return gang__load(&t->w->desc.ss);
+}
+
 /* Carries one commit on from operation *at. Ends when it is over (decided and finished), or blocked
  * by another commit, which goes into *blocker; *at then says where to go on. `own`: the caller owns
  * the descriptor. */
@@ -252,16 +268,8 @@ static enum carry_result carry(struct gang__cells *c, const struct gang__target 
             note(&l.ops[i], agreed, n, GANG__UNAGREED | (t->seq & GANG__AGREED_SEQ_MASK));
         i += n;
     }
-    if (ss == undecided) {
-        if (own && fits && t->w->moves == GANG__MOVES_NOTED)
-            t->w->moves = GANG__MOVES_WHOLE;
-        if (!fits || !l.raises || gang__commit_raise(c, t, &l, own)) {
-            unsigned status = fits ? label(c, t) : GANG__REFUSED;
-            gang__hook(GANG__STEP_DECIDE);
-            gang__cas(&t->w->desc.ss, undecided, gang__ss_of(t->seq, status));
-        }
-        ss = gang__load(&t->w->desc.ss);
-    }
+    if (ss == undecided)
+        ss = decide(c, t, &l, own, fits);
     if (own && fits && i == l.count && gang__ss_took_effect(ss))
         gang__commit_finish_own(c, t, &l, ss);
     else if (gang__is_current(t, ss) && ss != undecided)
