@@ -138,6 +138,7 @@ static void free_workers(gang_cluster *c)
             ops->free_worker(w);
         for (uint32_t k = 0; k < w->commit.old_count; k++)
             gang__release_line(&c->mem, w->commit.old_ops[k]);
+        gang__release(&c->mem, w->commit.move);
         gang__release_line(&c->mem, gang__load(&w->commit.desc.ops));
         gang__release_line(&c->mem, w);
     }
@@ -205,12 +206,28 @@ const char *gang_cluster_level_name(const gang_cluster *cluster, int32_t level)
                : NULL;
 }
 
+/* A leased node is up, and its words stand at its capacity (core/commit/lease.c, L1). */
+static bool is_leased_well(gang_cluster *c, const struct gang__node *node)
+{
+    struct gang__words at = gang__words_of(&c->commit, node->slot);
+    uint64_t head = gang__payload(gang__load(gang__word_in(&at, GANG__WORD_HEAD)));
+    const uint64_t *all = node->type->capacity;
+    bool well = head == (gang__head(GANG__STATE_UP, all[0]) | GANG__HEAD_LEASED);
+    for (unsigned i = 1; i < gang__word_count(node->type->layout); i++)
+        well = well && gang__payload(gang__load(gang__word_in(&at, i))) == all[i];
+    return well || !gang__head_is_leased(head);
+}
+
 static gang_result check_node(gang_cluster *c, const struct gang__node *node,
                               struct gang_error *error)
 {
-    if (gang__index_covers(&c->commit, node->slot))
+    if (!gang__index_covers(&c->commit, node->slot))
+        gang__error(error, GANG_EINVAL, NULL, "node \"%.64s\" is hidden by the index", node->name);
+    else if (!is_leased_well(c, node))
+        gang__error(error, GANG_EINVAL, NULL, "node \"%.64s\": its lease is not all it has",
+                    node->name);
+    else
         return GANG_OK;
-    gang__error(error, GANG_EINVAL, NULL, "node \"%.64s\" is hidden by the index", node->name);
     if (error && error->size >= sizeof(*error))
         error->id = node->id;
     return GANG_EINVAL;

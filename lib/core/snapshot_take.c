@@ -112,6 +112,10 @@ static bool walk_slot(const struct walk *w, uint32_t slot, uint64_t *to)
         copy_cell(chunk, slot, w->saved, w->n, to, w->stride);
     if (described > w->n || gang__load(&chunk->described) != described)
         node = node ? node_then(w->c, chunk, slot, w->n, to[GANG__WORD_HEAD]) : NULL;
+    if (node && gang__head_is_leased(to[GANG__WORD_HEAD])) {
+        unsigned free = gang__word_count(node->type->layout); /* a leased node is full */
+        gang__lease_mask(to, free < w->stride ? free : w->stride);
+    }
     bool there = node && gang__head_state(to[GANG__WORD_HEAD]) != GANG__STATE_GONE;
     if (node && !there && gang__node_is_drained(node, to))
         node = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a node while a commit writes it: all numbers belong to one instant. The commit's
+/* Reading a node while a commit writes it: all numbers belong to one instant. The reader's
  * source is compiled into this program with a stop before and after each look at an owner word. */
 #include "base/atomic.h"
 
@@ -13,7 +13,7 @@ static inline uint64_t load_and_stop(gang__a64 *word)
 }
 #undef gang__load_seq
 #define gang__load_seq(word) load_and_stop(word)
-#include "core/commit/commit.c"
+#include "core/commit/cell_read.c"
 #undef gang__load_seq
 
 #include <check.h>

@@ -14,7 +14,8 @@
  *     weaker machines may reorder; acquire, release and seq_cst in base/atomic.h are for that, and
  *     ThreadSanitizer and the stress tests check it.
  *
- * Words       ver * 8 + payload; payload: bit 2 = the node is gone, bits 0-1 the free amount.
+ * Words       ver * 8 + payload; payload: bit 2 = the node is gone, bits 0-1 the free amount. With
+ *             LEASES ver * 16 + payload; bit 3 of the first word of a cell = the node is leased.
  * Owner       0, or REF(worker, seq).
  * ss          seq * 4 + status.
  * Ghosts      abs_*: what the words would be were every commit one instant; they change at its
@@ -42,6 +43,9 @@
  *                 snapshot is under way are one word. A commit notes the number once all its cells
  *                 are claimed, as its label, and all helpers agree on it. A thread that finishes a
  *                 commit of a later label saves a cell for the snapshot before it writes to it
+ *   LEASES        scripts 6 to 8: worker 0 takes whole cells by their first words alone
+ *                 (core/commit/lease.c): LEASE, UNLEASE. A commit that a lease bars breaks it, by a
+ *                 commit of its own, and is described again
  *   BUG_...       mutants; each must be caught */
 #ifndef WORKERS
 #define WORKERS 2
@@ -79,10 +83,17 @@
 #define REF_WORKER(r) (((r) - 1) % WORKERS)
 #define REF_SEQ(r) (((r) - 1) / WORKERS)
 
-#define PAYLOAD(w) ((w) % 8)
-#define VERSION(w) ((w) / 8)
+#ifdef LEASES
+#define BASE 16
+#else
+#define BASE 8
+#endif
+#define PAYLOAD(w) ((w) % BASE)
+#define VERSION(w) ((w) / BASE)
+#define LEASED 8
+#define IS_LEASED(w) (PAYLOAD(w) >= LEASED)
 #define GONE 4
-#define IS_GONE(w) (PAYLOAD(w) >= GONE)
+#define IS_GONE(w) ((w) & GONE)
 #define COUNT(w) ((w) % 4)
 
 #ifdef BUG_NO_TAG
@@ -91,27 +102,44 @@
 #define UNAGREED(q) (128 + (q))
 #endif
 
-/* An operation: word * 4 + code. */
+/* An operation: word * 8 + code. */
 #define TAKE 0   /* one, if the node is there and has it */
 #define GIVE 1   /* one */
 #define LEAVE 2  /* the node goes, if it is there */
 #define ENTER 3  /* payload = CAP; only on a cell that is gone and wholly free */
-#define OP(word, code) ((word) * 4 + (code))
-#define OP_WORD(op) ((op) / 4)
-#define OP_CODE(op) ((op) % 4)
+#define LEASE 4   /* of the first word: sets the flag, if all words of the cell are CAP */
+#define UNLEASE 5 /* clears it, if it is set */
+#define BREAK 6   /* the same, and the count is 0 */
+#define CLEAR 7   /* the count of another word is 0; after BREAK */
+#define OP(word, code) ((word) * 8 + (code))
+#define OP_WORD(op) ((op) / 8)
+#define OP_CODE(op) ((op) % 8)
 #define OP_CELL(op) (OP_WORD(op) / WPC)
 
-#define FITS(code, w)                                                                              \
-    ((code) == GIVE || (code) == ENTER || ((code) == LEAVE && !IS_GONE(w)) ||                      \
-     ((code) == TAKE && !IS_GONE(w) && COUNT(w) > 0))
-#define APPLY(code, w)                                                                             \
-    ((code) == TAKE -> PAYLOAD(w) - 1                                                              \
-                    : ((code) == GIVE -> PAYLOAD(w) + 1                                            \
-                                      : ((code) == LEAVE -> COUNT(w) + GONE : CAP)))
-#ifdef BUG_NO_VERSION
-#define NEXT(code, w) (VERSION(w) * 8 + APPLY(code, w))
+#if defined(BUG_UNLEASE_BROKEN)
+#define HAS_LEASE(code, w) ((code) == UNLEASE || IS_LEASED(w))
+#elif defined(BUG_BREAK_BLIND)
+#define HAS_LEASE(code, w) ((code) == BREAK || IS_LEASED(w))
 #else
-#define NEXT(code, w) ((VERSION(w) + 1) * 8 + APPLY(code, w))
+#define HAS_LEASE(code, w) IS_LEASED(w)
+#endif
+#define FITS(code, w)                                                                              \
+    ((code) == GIVE || (code) == ENTER || (code) == CLEAR || ((code) == LEAVE && !IS_GONE(w)) ||   \
+     ((code) == TAKE && !IS_GONE(w) && COUNT(w) > 0) || ((code) == LEASE && PAYLOAD(w) == CAP) ||  \
+     ((code) == UNLEASE && HAS_LEASE(code, w)) || ((code) == BREAK && HAS_LEASE(code, w)))
+#define APPLY_LEASE(code, w)                                                                       \
+    ((code) == LEASE -> LEASED + CAP : ((code) == UNLEASE -> CAP : 0))
+#define APPLY(code, w)                                                                             \
+    ((code) == TAKE                                                                                \
+         -> PAYLOAD(w) - 1                                                                         \
+         : ((code) == GIVE                                                                         \
+                -> PAYLOAD(w) + 1                                                                  \
+                : ((code) == LEAVE -> COUNT(w) + GONE                                              \
+                                   : ((code) == ENTER -> CAP : APPLY_LEASE(code, w)))))
+#ifdef BUG_NO_VERSION
+#define NEXT(code, w) (VERSION(w) * BASE + APPLY(code, w))
+#else
+#define NEXT(code, w) ((VERSION(w) + 1) * BASE + APPLY(code, w))
 #endif
 
 byte word[WORDS];
@@ -160,6 +188,13 @@ seen_t seen[THREADS];
 #define ABS_CELL(c) (COUNT(abs_payload[2 * (c)]) * 4 + COUNT(abs_payload[2 * (c) + 1]))
 #else
 #define ABS_CELL(c) (abs_payload[c])
+#endif
+
+#ifdef LEASES
+#define ABS_AFTER(code, a)                                                                         \
+    ((code) == LEASE -> 0                                                                          \
+                     : ((code) == UNLEASE -> CAP                                                   \
+                                          : ((code) >= BREAK -> (a) : APPLY(code, a))))
 #endif
 
 #ifdef SNAPSHOT
@@ -212,8 +247,16 @@ inline decide_ghost(t, st)
                 /* All is claimed and agreed, and the agreed words are the truth of this instant. */
                 assert(owner[OP_CELL(e)] == REF(t, SEQ(desc[t].ss)));
                 assert(a < 128);
+#ifdef LEASES
+                assert(FITS(OP_CODE(e), a));
+                if
+                :: OP_CODE(e) >= UNLEASE -> assert(COUNT(abs_payload[OP_WORD(e)]) == 0)
+                :: else -> assert(PAYLOAD(a) == abs_payload[OP_WORD(e)])
+                fi;
+#else
                 assert(PAYLOAD(a) == abs_payload[OP_WORD(e)]);
                 assert(FITS(OP_CODE(e), abs_payload[OP_WORD(e)]));
+#endif
 #ifdef REMOVE
                 if
                 :: OP_CODE(e) == TAKE && OP_CELL(e) == 0 -> assert(planned[t] == generation)
@@ -232,12 +275,35 @@ inline decide_ghost(t, st)
                     /* In the cut, whose order is that of the commits on each cell. */
                     assert(!snapped);
                     assert(cut[OP_WORD(e)] == abs_payload[OP_WORD(e)]);
+#ifdef LEASES
+                    cut[OP_WORD(e)] = ABS_AFTER(OP_CODE(e), abs_payload[OP_WORD(e)])
+#else
                     cut[OP_WORD(e)] = APPLY(OP_CODE(e), abs_payload[OP_WORD(e)])
+#endif
                 :: else
                 fi;
 #endif
+#ifdef LEASES
+                abs_changes[OP_WORD(e)]++;
+                /* A lease is about all words of its cell; to break one changes nothing. */
+                if
+                :: OP_CODE(e) == LEASE || OP_CODE(e) == UNLEASE ->
+                    a = OP_WORD(e);
+                    do
+                    :: a < OP_WORD(e) + WPC ->
+                        assert(COUNT(abs_payload[a]) == (OP_CODE(e) == LEASE -> CAP : 0));
+                        abs_payload[a] = ABS_AFTER(OP_CODE(e), abs_payload[a]);
+                        given_out[a] = (OP_CODE(e) == LEASE -> CAP : 0);
+                        a++
+                    :: else -> break
+                    od
+                :: OP_CODE(e) == BREAK || OP_CODE(e) == CLEAR
+                :: else -> abs_payload[OP_WORD(e)] = APPLY(OP_CODE(e), abs_payload[OP_WORD(e)])
+                fi;
+#else
                 abs_payload[OP_WORD(e)] = APPLY(OP_CODE(e), abs_payload[OP_WORD(e)]);
                 abs_changes[OP_WORD(e)]++;
+#endif
                 if
                 :: OP_CODE(e) == TAKE -> given_out[OP_WORD(e)]++;
                 :: OP_CODE(e) == GIVE -> given_out[OP_WORD(e)]--;
@@ -247,6 +313,10 @@ inline decide_ghost(t, st)
                 assert(COUNT(abs_payload[OP_WORD(e)]) + given_out[OP_WORD(e)] == CAP);
             :: else ->
                 if
+#ifdef LEASES
+                /* Not told to any caller: this commit cannot be as it is, or a lease bars it. */
+                :: OP_CODE(e) >= LEASE || IS_LEASED(word[OP_CELL(e) * WPC]) -> found = true
+#endif
                 :: !FITS(OP_CODE(e), abs_payload[OP_WORD(e)]) -> found = true
                 :: else
                 fi
@@ -281,7 +351,11 @@ inline decide_ghost(t, st)
  *   3  worker 0 {0, 1}, worker 1 {1, 2}, worker 2 {2, 0}: a ring
  *   4  all take, and of other cells the second time than the first
  *   5  with REMOVE: worker 0 removes the node of cell 0, brings up another one in its slot and
- *      takes of that; the others take the gang and give it back */
+ *      takes of that; the others take the gang and give it back
+ *   6  with LEASES: worker 0 leases cell 0 and ends the lease, the others take of its last word and
+ *      give that back
+ *   7  with LEASES: worker 0 as before, worker 1 removes the node: it has to break the lease
+ *   8  with LEASES: worker 0 leases the gang {0, 1} and ends the leases, the others take cell 0 */
 #define CODE (held -> GIVE : TAKE)
 #if SCRIPT == 0
 #define CELLS_OF (me == 0 -> 3 : 1)
@@ -299,6 +373,23 @@ inline decide_ghost(t, st)
 #define CELLS_OF (me == 0 -> 1 : 3)
 #undef CODE
 #define CODE (me == 0 -> (round == 1 -> LEAVE : (round == 2 -> ENTER : TAKE)) : (held -> GIVE : TAKE))
+#elif SCRIPT >= 6
+#define CELLS_OF (SCRIPT == 8 && me == 0 -> 3 : 1)
+#undef CODE
+#define CODE                                                                                       \
+    (me == 0 -> (held -> (broken -> GIVE : UNLEASE) : LEASE)                                       \
+             : (SCRIPT == 7 -> LEAVE : (held -> GIVE : TAKE)))
+#endif
+#ifdef LEASES
+/* Which words of a cell the commit is about. */
+#define ABOUT(i)                                                                                   \
+    (code >= LEASE && code != BREAK || code == LEAVE                                               \
+         -> (i) % WPC == 0                                                                         \
+         : (SCRIPT != 6 || me == 0 || code == BREAK || (i) % WPC == WPC - 1))
+#define CODE_OF(i) (code == BREAK && (i) % WPC > 0 -> CLEAR : code)
+#else
+#define ABOUT(i) true
+#define CODE_OF(i) code
 #endif
 
 /* ---- a thread -------------------------------------------------------------------------------- */
@@ -328,6 +419,11 @@ proctype thread(byte me) ALIVE
     byte mark; /* number that was read, label */
 #endif
     bool fits;
+#ifdef LEASES
+    bool broken;           /* the lease that is held was broken */
+    bool breaks;           /* this commit is to break leases; the other one comes after it */
+    bool barred;           /* the claimed cell is leased, and the commit is not about that */
+#endif
     byte g, e, a;          /* ghosts' scratch */
     bool found;
 #ifdef READS
@@ -387,6 +483,27 @@ NEXT_OP:
     fi;
 #endif
 BUILD:
+#ifdef LEASES
+    atomic {
+        code = (breaks -> BREAK : CODE);
+        cells = (breaks -> 0 : CELLS_OF);
+        i = 0;
+        do
+        :: i < CELLS ->
+            if
+            :: breaks && ((CELLS_OF >> i) & 1) && IS_LEASED(word[i * WPC]) -> cells = cells | (1 << i)
+            :: else
+            fi;
+            i++
+        :: else -> break
+        od;
+        i = 0;
+        if
+        :: breaks && cells == 0 -> breaks = false; goto BUILD
+        :: else
+        fi
+    }
+#endif
 #ifdef RESERVE
     if
     :: round == 2 ->
@@ -413,14 +530,14 @@ BUILD:
 #endif
         i = 0;
         do
-        :: i < WORDS && (cells >> (i / WPC)) & 1 ->
+        :: i < WORDS && ((cells >> (i / WPC)) & 1) && ABOUT(i) ->
             w = desc[me].count;
-            MY_OPS.op[w] = OP(i, code);
+            MY_OPS.op[w] = OP(i, CODE_OF(i));
             MY_OPS.agreed[w] = UNAGREED(seq);
             desc[me].count = w + 1;
             w = 0;
             i++
-        :: i < WORDS && !((cells >> (i / WPC)) & 1) -> i++
+        :: i < WORDS && !(((cells >> (i / WPC)) & 1) && ABOUT(i)) -> i++
         :: i == WORDS -> break
         od;
         i = 0
@@ -526,8 +643,25 @@ BLOCKED: /* blocker_of() */
     }
 AGREE:
     holder = 0;
+#ifdef LEASES
+#ifdef BUG_TAKE_WITHOUT_HEAD
+    barred = IS_LEASED(word[OP_CELL(op) * WPC]) && OP_CODE(op) < LEASE && OP_WORD(op) % WPC == 0;
+#else
+    barred = IS_LEASED(word[OP_CELL(op) * WPC]) && OP_CODE(op) < LEASE;
+#endif
+#endif
 AGREE_WORD:
     w = word[OP_WORD(op)];
+#ifdef LEASES
+    if
+    :: barred -> w = VERSION(w) * BASE
+#if WPC == 2 && !defined(BUG_LEASE_HEAD_ONLY)
+    :: !barred && OP_CODE(op) == LEASE && PAYLOAD(word[OP_WORD(op) + 1]) != CAP ->
+        w = VERSION(w) * BASE
+#endif
+    :: else
+    fi;
+#endif
 #ifdef BUG_OWNER_BLIND
     if
     :: own && t == mine_t && q == mine_q -> goto NOTE
@@ -560,22 +694,30 @@ NOTE:
         :: else -> i++; w = 0
         fi
     }
+#ifdef LEASES
+#define TO_CLAIM atomic { fits = !barred; barred = false; goto CLAIM }
+#else
+#define TO_CLAIM goto CLAIM
+#endif
 #if WPC == 1 && !defined(FINE)
-    goto CLAIM;
+    TO_CLAIM;
 #else
     if
     :: i < count
-    :: else -> goto CLAIM
+    :: else -> TO_CLAIM
     fi;
     atomic {
         e = OPS_OF(t).op[i];
         if
         :: OP_CELL(e) == OP_CELL(op) -> op = e; e = 0; goto AGREE_WORD
-        :: else -> e = 0; goto CLAIM
+        :: else -> e = 0; TO_CLAIM
         fi
     }
 #endif
 CARRIED:
+#ifdef LEASES
+    barred = false;
+#endif
     if
     :: ss == SS(q, UNDECIDED) ->
 #if defined(SNAPSHOT) && !defined(BUG_LABEL_BEFORE_CLAIMS)
@@ -687,7 +829,8 @@ FINISH_WORD:
         :: STATUS(ss) == SUCCESS && word[OP_WORD(op)] == w ->
             word[OP_WORD(op)] = NEXT(OP_CODE(op), w);
             /* Each decided change is written once, and it is the last one decided. */
-            assert(PAYLOAD(word[OP_WORD(op)]) == abs_payload[OP_WORD(op)]);
+            assert(PAYLOAD(word[OP_WORD(op)]) == abs_payload[OP_WORD(op)] ||
+                   (IS_LEASED(word[OP_WORD(op)]) && abs_payload[OP_WORD(op)] == 0));
 #ifndef BUG_NO_VERSION
             assert(VERSION(word[OP_WORD(op)]) == abs_changes[OP_WORD(op)])
 #endif
@@ -762,6 +905,32 @@ CARRY_OVER:
     /* ---- the commit is over; what did it say? ---- */
     atomic {
         assert(SEQ(desc[me].ss) == seq);
+#ifdef LEASES
+        if
+        :: breaks -> breaks = false; goto BUILD
+        :: !breaks && desc[me].ss == SS(seq, REFUSED) ->
+            /* Does an agreed word refuse, or leases alone? */
+            i = 0;
+            do
+            :: i < desc[me].count ->
+                if
+                :: MY_OPS.agreed[i] < 128 && !FITS(OP_CODE(MY_OPS.op[i]), MY_OPS.agreed[i]) ->
+                    break
+                :: else -> i++
+                fi
+            :: else -> break
+            od;
+            if
+            :: i == desc[me].count -> i = 0; breaks = true; goto BUILD
+            :: i < desc[me].count && OP_CODE(MY_OPS.op[i]) == UNLEASE ->
+                i = 0;
+                broken = true;
+                goto BUILD
+            :: else -> i = 0
+            fi
+        :: else -> broken = false
+        fi;
+#endif
         if
         :: desc[me].ss == SS(seq, SUCCESS) -> held = !held
         :: desc[me].ss == SS(seq, REFUSED)
@@ -930,6 +1099,18 @@ LOOK:
 #endif
 #endif
 #endif
+#if defined(LEASES) && !defined(BUG_READER_RAW)
+    d_step {
+        if
+        :: IS_LEASED(look[0]) ->
+            look[0] = 0;
+#if WPC == 2
+            look[1] = 0
+#endif
+        :: else
+        fi
+    }
+#endif
     d_step {
 #if SCRIPT == 1 && OPS == 1 && CELLS == 2
         /* All take the gang {0, 1} and nothing else happens: half a gang was seen if fewer are
@@ -957,6 +1138,9 @@ LOOK:
     atomic { /* what was saved of it is older than what was read */
         got[cell - 1] = (saved[cell - 1] -> saved[cell - 1] - 1 : look[0]);
         got[cell - 1] = PAYLOAD(got[cell - 1]);
+#if defined(LEASES) && !defined(BUG_READER_RAW)
+        got[cell - 1] = (IS_LEASED(got[cell - 1]) -> 0 : got[cell - 1]);
+#endif
         if
         :: cell == CELLS ->
             for (g : 0 .. (CELLS - 1)) {
@@ -1039,8 +1223,12 @@ init
     /* No grant is lost, and nothing decided is left unwritten. (A claim may be left over.) */
     atomic {
         for (g : 0 .. (WORDS - 1)) {
-            assert(PAYLOAD(word[g]) == abs_payload[g]);
-            assert(COUNT(word[g]) + given_out[g] == CAP)
+            if
+            :: IS_LEASED(word[g - g % WPC]) -> assert(abs_payload[g] == 0 && given_out[g] == CAP)
+            :: else ->
+                assert(PAYLOAD(word[g]) == abs_payload[g]);
+                assert(COUNT(word[g]) + given_out[g] == CAP)
+            fi
         }
     }
 }

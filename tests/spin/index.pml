@@ -22,6 +22,9 @@
  *                   first of a sort is about node 0; ON_BOTH: the second is about node 1
  *   TREE            words from the leaf to the root; 4 in the code
  *   WANT            bucket that is searched for
+ *   UNREAD          a commit takes its node out of a row against the word that it read while it
+ *                   held its claim, and does not read the node again (index_move.c); without
+ *                   it, as gang__index_update() does
  *   BUG_...         mutants; each must be caught */
 #ifndef BUCKET0
 #define BUCKET0 1
@@ -237,6 +240,38 @@ inline repair(b, n)
     atomic { seen = 0; now = 0; bucket_set = 0 }
 }
 
+/* gang__index_moves_update(): node n stood in row b before this thread's commit, which left
+ * it in bucket `now`. `seen`: the word of row b, read before that commit was decided. */
+inline leave(b, n)
+{
+#ifdef BUG_SEEN_LATE
+    seen = tree[b].word[0];
+#endif
+#ifndef BUG_LEAVE_BEFORE_SET
+    if
+    :: now > 0 -> bucket_set = now; set_bit(bucket_set - 1, n)
+    :: else
+    fi;
+#endif
+    if
+    :: BITS(seen) & (1 << n) ->
+        CAS(tree[b].word[0], seen, WORD(seen, BITS(seen) & ~(1 << n), STATE(seen)), won);
+        if
+        :: won && BITS(seen) == 1 << n -> won = false; close_empty(b)
+        :: won && BITS(seen) != 1 << n -> won = false
+        :: else -> now = 0; bucket_set = 0; repair(b, n)
+        fi
+    :: else
+    fi;
+#ifdef BUG_LEAVE_BEFORE_SET
+    if
+    :: now > 0 -> bucket_set = now; set_bit(bucket_set - 1, n)
+    :: else
+    fi;
+#endif
+    atomic { seen = 0; now = 0; bucket_set = 0 }
+}
+
 #ifdef ON_BOTH
 #define NODE_OF(k) (k)
 #else
@@ -259,17 +294,61 @@ proctype giver(byte k)
             fi
         }
     od;
+#ifdef UNREAD
+    if
+    :: was > 0 -> seen = tree[was - 1].word[0]
+    :: else
+    fi;
+#endif
     now = was + 1;
     carry(NODE_OF(k), 1 + k);
     now = 0;
-    /* gang__index_update() */
+    /* gang__index_update(); now = 0: the row of the new bucket was set before the decision */
     if
+#ifdef UNREAD
+    :: was > 0 -> leave(was - 1, NODE_OF(k))
+#else
     :: was > 0 -> repair(was - 1, NODE_OF(k))
+#endif
     :: else
     fi;
     over++
 }
 
+#ifdef UNREAD
+/* A claim that only takes is not seen by others before its decision, which is one step here. What it
+ * reads before that is the bucket hint and the word of its row. */
+proctype taker(byte k)
+{
+    short old, seen, wrote[TREE];
+    byte at, now, holder, bucket_set, was;
+    bool won;
+    was = bucket[NODE_OF(k)];
+    if
+    :: was > 0 -> seen = tree[was - 1].word[0]
+    :: else
+    fi;
+    do
+    :: settle(NODE_OF(k));
+        atomic {
+            now = 0;
+            if
+            :: claim[NODE_OF(k)] == 0 && bucket[NODE_OF(k)] > 0 ->
+                now = bucket[NODE_OF(k)] - 1;
+                bucket[NODE_OF(k)] = now;
+                break
+            :: claim[NODE_OF(k)] == 0 && bucket[NODE_OF(k)] == 0 -> was = 0; break /* refused */
+            :: else
+            fi
+        }
+    od;
+    if
+    :: was > 0 && now != was -> leave(was - 1, NODE_OF(k))
+    :: else -> atomic { seen = 0; now = 0 }
+    fi;
+    over++
+}
+#else
 proctype taker(byte k)
 {
     short old, seen, wrote[TREE];
@@ -301,6 +380,7 @@ proctype taker(byte k)
     fi;
     over++
 }
+#endif
 
 proctype searcher(byte k)
 {

@@ -47,11 +47,29 @@ holds refusals_of_a_search_are_true safety index.pml
 holds search_meets_a_node_that_sinks safety index.pml -DGIVERS=0 -DBUCKET0=2
 holds index_hides_no_node_at_rest safety index.pml -DTREE=3 -DSEARCHERS=0
 holds index_is_lock_free cycles index.pml -DSEARCHERS=0
+# The same if commits do not read a node again to take it out of its row.
+holds refusals_are_true_of_unread_nodes safety index.pml -DUNREAD
+holds search_meets_an_unread_node_that_sinks safety index.pml -DUNREAD -DGIVERS=0 -DBUCKET0=2
+holds index_hides_no_unread_node_at_rest safety index.pml -DUNREAD -DTREE=3 -DSEARCHERS=0
+holds index_of_unread_nodes_is_lock_free cycles index.pml -DUNREAD -DSEARCHERS=0
 
 # A snapshot is the state after all commits up to one instant, and no other.
 snapshot=(-DSNAPSHOT -DREADERS=1 -DWORKERS=1 -DSCRIPT=1)
 holds snapshot_is_of_one_instant safety commit.pml "${snapshot[@]}"
 holds snapshot_and_no_cycle cycles commit.pml "${snapshot[@]}"
+
+# Leases: a whole node by one word. Others break the lease, remove the node, read it, take a snapshot.
+leases=(-DLEASES -DWPC=2 -DCELLS=1)
+holds leased_node_has_nothing_free safety commit.pml "${leases[@]}" -DSCRIPT=6
+holds lease_is_broken_for_a_removal safety commit.pml "${leases[@]}" -DSCRIPT=7
+holds gang_of_leases safety commit.pml -DLEASES -DSCRIPT=8
+holds leases_are_lock_free cycles commit.pml "${leases[@]}" -DSCRIPT=6
+holds broken_leases_are_lock_free cycles commit.pml "${leases[@]}" -DSCRIPT=7
+holds gangs_of_leases_are_lock_free cycles commit.pml -DLEASES -DSCRIPT=8
+holds leased_node_is_read_as_full safety commit.pml "${leases[@]}" -DSCRIPT=6 -DREADERS=1 -DOPS=1
+holds snapshot_of_leases safety commit.pml -DLEASES -DSCRIPT=8 -DSNAPSHOT -DREADERS=1 -DWORKERS=1
+holds snapshot_of_a_broken_lease safety commit.pml \
+    -DLEASES -DSCRIPT=7 -DCELLS=1 -DSNAPSHOT -DREADERS=1 -DOPS=1
 
 # ---- mutants -----------------------------------------------------------------------------------
 
@@ -90,6 +108,9 @@ caught mutant_search_from_the_lowest_row_up safety assertion index.pml \
     -DBUG_SEARCH_UP -DBUCKET0=2 -DGIVERS=0
 caught mutant_mark_cleared_of_a_word_not_closed safety assertion index.pml \
     -DBUG_NO_STATES -DTREE=3 -DSEARCHERS=0 -DGIVERS=2 -DON_BOTH
+caught mutant_row_read_after_the_decision safety assertion index.pml -DUNREAD -DBUG_SEEN_LATE
+caught mutant_unread_node_leaves_before_it_comes safety assertion index.pml \
+    -DUNREAD -DGIVERS=0 -DBUCKET0=2 -DBUG_LEAVE_BEFORE_SET
 caught mutant_relies_on_a_mark_under_way safety assertion index.pml -DBUG_RELIES_ON_OTHERS
 
 # Saving after the write but before the release is harmless: the cell is read when it is released.
@@ -98,5 +119,18 @@ caught mutant_label_read_before_all_is_claimed safety assertion commit.pml \
 caught mutant_saved_after_the_release safety assertion commit.pml "${snapshot[@]}" -DBUG_SAVE_LATE
 caught mutant_each_helper_its_own_label safety assertion commit.pml \
     "${snapshot[@]}" -DBUG_LABEL_EACH_ITS_OWN
+
+caught mutant_lease_looks_at_the_head_alone safety assertion commit.pml \
+    "${leases[@]}" -DSCRIPT=6 -DBUG_LEASE_HEAD_ONLY
+caught mutant_takes_of_a_leased_node_without_its_head safety assertion commit.pml \
+    "${leases[@]}" -DSCRIPT=6 -DBUG_TAKE_WITHOUT_HEAD
+caught mutant_reader_ignores_the_lease safety assertion commit.pml \
+    "${leases[@]}" -DSCRIPT=6 -DREADERS=1 -DWORKERS=1 -DOPS=1 -DBUG_READER_RAW
+caught mutant_snapshot_ignores_the_lease safety assertion commit.pml \
+    -DLEASES -DSCRIPT=8 -DSNAPSHOT -DREADERS=1 -DWORKERS=1 -DBUG_READER_RAW
+caught mutant_broken_lease_is_given_back_as_one safety assertion commit.pml \
+    "${leases[@]}" -DSCRIPT=7 -DBUG_UNLEASE_BROKEN
+caught mutant_breaks_what_is_not_leased safety assertion commit.pml \
+    "${leases[@]}" -DSCRIPT=7 -DBUG_BREAK_BLIND
 
 exit "$failed"

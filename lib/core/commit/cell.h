@@ -64,10 +64,10 @@ struct gang__slot {
     _Atomic(struct gang__node_type *) type; /* of that node; RCU */
     /* gang__layout_pack(); changes only while the slot is free */
     gang__a32 layout;
-    /* Buckets at the last update, gpu | cpu << 8. gang__swap() in index_update.c -> the
-     * gang__swap() of the next thread there. One thread gets each value back; it repairs the rows
-     * of a value that it did not start from. The gang__load before it is a guess, which that
-     * gang__swap() checks. */
+    /* Buckets at the last update, gpu | cpu << 8: a hint. gang__swap() in index_update.c,
+     * gang__store() in index_move.c -> the gang__load of the next thread that updates. A thread
+     * that finds another value than the one it started from repairs the rows of that value. If two
+     * threads miss each other a stale bit is left, which the next search that meets it repairs. */
     gang__a32 bucket_hint;
     gang__a32 generation;    /* upper half of the id of the node */
     uint32_t overflow_words; /* size of chunk->overflow; under the structure mutex */
@@ -106,6 +106,28 @@ struct gang__gpu_class {
     gang__a64 free_node_rows;
     char model[GANG_MAX_NAME + 1]; /* GPU model; "" for class 0 and for unknown models */
     uint8_t holds;                 /* GANG__HOLDS_* */
+};
+
+/* Where a node stands in the index. Bucket 0: it is not in the index. */
+struct gang__buckets {
+    uint8_t gpu; /* 1-8: largest free share of a device, in eighths; 8+k: k whole devices free */
+    uint8_t cpu; /* 1: none free; 2: less than 250 millicores; then doubling */
+};
+
+/* The words of the two rows in which a node stands. */
+struct gang__index_seen {
+    uint64_t gpu, cpu;
+};
+
+/* Nodes of one leaf word that a commit moves from the same buckets to the same buckets. */
+struct gang__index_move {
+    gang__a64 *row;            /* the words of these nodes in all rows */
+    uint32_t base;             /* first slot of the leaf word */
+    uint32_t bits;             /* the nodes */
+    struct gang__buckets from; /* by their hints, before the decision */
+    struct gang__buckets to;   /* as the commit leaves them */
+    uint32_t class_id;
+    struct gang__index_seen seen; /* rows `from`, read before the decision */
 };
 
 /* ---- descriptors and the workers that own them ----------------------------------------------- */
@@ -161,9 +183,21 @@ struct gang__desc {
 };
 _Static_assert(sizeof(struct gang__desc) == 64, "descriptors do not share cache lines");
 
+/* What a node must have free for its lease, of all leases of a commit: payloads, the head first.
+ * The owner stores it (release) before desc.ss = UNDECIDED -> helpers, which load desc.ss again
+ * afterwards. */
+struct gang__lease_row {
+    gang__a64 words; /* 0: the commit has no lease */
+    gang__a64 payload[GANG__CELL_WORDS];
+};
+
+/* Does the owner note what its commit does to the index? WHOLE: it has noted all nodes. */
+enum { GANG__MOVES_OFF, GANG__MOVES_NOTED, GANG__MOVES_WHOLE };
+
 /* The part of a worker that commits: its descriptor, and what only its owner uses. */
 struct gang__committer {
     struct gang__desc desc;
+    struct gang__lease_row lease;
     gang__a64 stamp; /* add_seq before each decision that gives back -> gang__stamp_read() */
     struct gang__cells *cells;
     uint32_t index;    /* number of this worker, from 0 */
@@ -171,6 +205,11 @@ struct gang__committer {
     uint64_t seq;      /* of the last commit */
     uint64_t unagreed; /* value of its `agreed` words before they are agreed */
     size_t op_cap;
+    /* What the commit does to the index. `moves`: GANG__MOVES_*. */
+    struct gang__index_move *move;
+    size_t move_cap;
+    uint32_t move_count;
+    uint32_t moves;
     struct gang__op *old_ops[40]; /* outgrown arrays, which helpers may still read */
     uint32_t old_count;
     int64_t commits; /* commits that took effect */

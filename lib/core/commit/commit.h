@@ -64,12 +64,44 @@ static inline void gang__commit_add(struct gang__committer *w, uint32_t slot, un
     gang__cell_ops_end(&o);
 }
 
+/* Describes the lease of a node: the operation takes all that a node has, if it has exactly these
+ * payloads (head first). All leases of a commit are of the same payloads. False: this one is not,
+ * or it has too many words; nothing is added. See lease.c. */
+bool gang__commit_lease(struct gang__committer *w, uint32_t slot, const uint64_t *payload,
+                        unsigned words);
+
+/* Describes the end of a lease, if these amounts (head first: millicores) are all that the leased
+ * node has; else adds nothing. If the lease is broken meanwhile the commit is refused, and all is
+ * to be described again. */
+bool gang__commit_unlease(struct gang__committer *w, uint32_t slot, const uint64_t *amount,
+                          unsigned words);
+
+/* A hint. */
+static inline bool gang__cell_is_leased(const struct gang__cells *c, uint32_t slot)
+{
+    const struct gang__cell *cell = &gang__chunk_of(c, slot)->cell[slot % GANG__CHUNK];
+    return gang__head_is_leased(gang__load(&cell->word[GANG__WORD_HEAD]));
+}
+
+/* Breaks the lease of a cell, if it has one, so that all its words say what is taken. Between two
+ * commits of the worker. Lock-free. */
+void gang__lease_break(struct gang__committer *w, uint32_t slot);
+
 /* All operations take effect in one step, or none does.
  *   raises   some operation gives back (or brings a node up)
  *   refused  on a refusal receives the number of the first operation that does not fit, NULL
  *            allowed
- * GANG_OK or GANG_ENOFIT; a refusal is true at the instant it is decided. Lock-free. */
+ * GANG_OK or GANG_ENOFIT; a refusal is true at the instant it is decided. A lease that stands in
+ * the way is broken: then it takes several commits. Lock-free. */
 gang_result gang__commit_run(struct gang__committer *w, bool raises, uint32_t *refused);
+
+/* The same in one commit, whose name is known (gang__commit_next_ref()). GANG_EBUSY: a lease stands
+ * in the way; all is to be described again. */
+gang_result gang__commit_run_once(struct gang__committer *w, bool raises, uint32_t *refused);
+
+/* The same, and brings the index up to date. The caller is in a read section, or has the structure
+ * mutex, so that the slots get no other nodes. */
+gang_result gang__commit_run_indexed(struct gang__committer *w, bool raises);
 
 /* Label of the last commit, which took effect; 0 if it needed none. See
  * core/commit/snapshot_save.c. */
@@ -93,12 +125,22 @@ enum gang__outcome gang__commit_outcome(struct gang__cells *c, uint64_t ref, uin
 void gang__commit_op(const struct gang__committer *w, uint32_t i, uint32_t *slot, unsigned *word,
                      uint64_t *payload);
 
+/* A leased node, as all see it who read it: nothing is free. `words`: all but those of health. */
+static inline void gang__lease_mask(uint64_t *payload, unsigned words)
+{
+    if (words == 0 || !gang__head_is_leased(payload[GANG__WORD_HEAD]))
+        return;
+    payload[GANG__WORD_HEAD] = gang__head(gang__head_state(payload[GANG__WORD_HEAD]), 0);
+    for (unsigned i = 1; i < words; i++)
+        payload[i] = 0;
+}
+
 /* Reads the payloads of the first `words` words of a cell at one instant. Carries a commit that
  * claims the cell to its end. Lock-free. Call it inside a read section, or for a slot that cannot
  * go away. */
 void gang__cell_read(struct gang__cells *c, uint32_t slot, uint64_t *payload, unsigned words);
 
-/* The same for `words` words from `first` on. */
+/* The same for `words` words of health, from `first` on. */
 void gang__cell_read_from(struct gang__cells *c, uint32_t slot, unsigned first, uint64_t *payload,
                           unsigned words);
 
@@ -107,7 +149,7 @@ void gang__cell_help(struct gang__cells *c, uint32_t slot);
 
 /* The same without helping and without the promise of one instant: each word is one that was there
  * during the call, or that a commit under way will replace. Returns true if the cell was claimed:
- * call gang__cell_read() before saying that something does not fit. */
+ * call gang__cell_read() before saying that something does not fit. Not for words of health. */
 static inline bool gang__cell_peek(struct gang__cells *c, uint32_t slot, uint64_t *payload,
                                    unsigned words)
 {
@@ -120,6 +162,7 @@ static inline bool gang__cell_peek(struct gang__cells *c, uint32_t slot, uint64_
     }
     for (unsigned i = own; i < words; i++)
         payload[i] = gang__payload(gang__load(gang__word_in(&at, i)));
+    gang__lease_mask(payload, words);
     return claimed;
 }
 

@@ -16,13 +16,17 @@
  * How I1 is kept.
  *  - An operation that gives back holds its claims when it raises the index to the new bucket, and
  *    decides only afterwards (core/commit/commit.c). Until the decision the old bit serves.
- *  - A bit is cleared only like this: (1) read the index word; (2) read the cell, owner = 0, and
- *    compute the buckets; (3) set the bits of those buckets; (4) clear the bit in the word by a
+ *  - A bit is cleared only like this: (1) read the index word; (2) learn the buckets at an instant
+ *    after (1); (3) set the bits of those buckets; (4) clear the bit in the word by a
  *    compare-and-swap against (1). Every set adds one to the word's version, also if the bit was
  *    set already, so (4) fails if any thread raised a node of this word since (1).
+ *    There are two ways to do (2). index_update.c reads the cell, owner = 0. index_move.c reads no
+ *    cell: a commit of the thread itself was decided, and all words that decide the buckets were
+ *    read while it held the claim; the instant is the decision. A commit that gives back has done
+ *    (3) when it raised the index.
  *    Say (4) succeeds, and v is the bucket at that time.
  *      v is the bucket of step (2): the bit of (3) serves. A thread that cleared that bit since
- *      must have read the cell later and seen another bucket. v was raised since (2): the raiser
+ *      did its own (2) later and learned another bucket. v was raised since (2): the raiser
  *      claimed the cell after (2) and set bit v after (1). So v is not the bit cleared here, or (4)
  *      had failed. v was lowered since (2): the bit that served the bucket before still serves,
  *      unless it is the one cleared here. Then (3) set a bit for the bucket read in (2). That

@@ -6,12 +6,6 @@
 
 #include "core/commit/cell.h"
 
-/* Where a node stands in the index. Bucket 0: it is not in the index. */
-struct gang__buckets {
-    uint8_t gpu; /* 1-8: largest free share of a device, in eighths; 8+k: k whole devices free */
-    uint8_t cpu; /* 1: none free; 2: less than 250 millicores; then doubling */
-};
-
 enum { GANG__GPU_WHOLE = 8 }; /* the bucket of k whole devices is GANG__GPU_WHOLE + k, at most 24 */
 
 #define GANG__NO_SLOT UINT32_MAX
@@ -110,6 +104,22 @@ static inline void gang__index_update(struct gang__cells *c, const uint64_t *key
     else
         gang__index_update_many(c, keys, count);
 }
+
+/* What a commit does to the index, without reading its nodes again: the owner notes each node
+ * between claim and decision. Lock-free. See index_move.c.
+ *   gang__index_moves_reserve()  may allocate
+ *   gang__index_move_add()       a claimed node; its buckets after the commit. False: no memory is
+ *                                left for it
+ *   gang__index_moves_raise()    before the decision of a commit that gives back: nodes are found
+ *                                in their new buckets
+ *   gang__index_moves_update()   after the commit took effect: nodes are found in their new
+ *                                buckets (`raised`: they were already), and no longer in the former
+ *                                ones */
+gang_result gang__index_moves_reserve(struct gang__committer *w, size_t moves);
+bool gang__index_move_add(struct gang__committer *w, struct gang__chunk *chunk, uint32_t slot,
+                          struct gang__layout layout, struct gang__buckets to);
+void gang__index_moves_raise(const struct gang__committer *w);
+void gang__index_moves_update(const struct gang__committer *w, bool raised);
 
 /* Takes a node out of a row in which a search met it and where it does not belong. Lock-free. */
 void gang__index_repair(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned row);

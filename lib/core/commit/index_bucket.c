@@ -41,6 +41,10 @@ struct gang__buckets gang__buckets_of(struct gang__layout layout, const uint64_t
     struct gang__buckets buckets = {0, 0};
     if (gang__head_state(payload[GANG__WORD_HEAD]) != GANG__STATE_UP)
         return buckets;
+    if (gang__head_is_leased(payload[GANG__WORD_HEAD])) { /* nothing is free */
+        buckets.cpu = gang__bucket_for_cpu(0);
+        return buckets;
+    }
     buckets.cpu = gang__bucket_for_cpu(gang__head_cpu(payload[GANG__WORD_HEAD]));
     uint64_t whole = 0, any = 0; /* both in fields */
     const uint64_t *share = payload + GANG__WORD_SHARES, *end = share + gang__share_words(layout);

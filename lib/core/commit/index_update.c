@@ -55,8 +55,9 @@ static inline bool buckets_unclaimed(const struct gang__cell *cell, struct gang_
         changed |= word[i] ^ gang__load(&cell->word[i]);
     if (changed || gang__head_state(head) != GANG__STATE_UP || (any && !whole))
         return false;
-    buckets->cpu = gang__bucket_for_cpu(gang__head_cpu(head));
-    buckets->gpu = gang__bucket_for_gpus(gang__fields_sum(whole));
+    bool leased = gang__head_is_leased(head); /* nothing is free */
+    buckets->cpu = gang__bucket_for_cpu(leased ? 0 : gang__head_cpu(head));
+    buckets->gpu = gang__bucket_for_gpus(leased ? 0 : gang__fields_sum(whole));
     return true;
 }
 
@@ -117,35 +118,8 @@ void gang__index_repair(struct gang__cells *c, uint32_t class_id, uint32_t slot,
     gang__index_clear(&at, row, seen, bit);
 }
 
-static uint32_t hint_of(struct gang__buckets buckets)
-{
-    return (uint32_t)buckets.gpu | (uint32_t)buckets.cpu << 8;
-}
-static struct gang__buckets buckets_in(uint32_t hint)
-{
-    struct gang__buckets buckets = {(uint8_t)hint, (uint8_t)(hint >> 8)};
-    return buckets;
-}
-
-/* The words of the rows in which nodes stood, before their cells are read (step 1). */
-struct seen {
-    uint64_t gpu, cpu;
-};
-
-static struct seen see(const struct gang__index_words *at, struct gang__buckets from)
-{
-    struct seen seen = {0, 0};
-    if (from.gpu)
-        seen.gpu = gang__load_seq(&at->row[gang__gpu_row(from.gpu)]);
-    if (from.cpu)
-        seen.cpu = gang__load_seq(&at->row[gang__cpu_row(from.cpu)]);
-    return seen;
-}
-
-/* Step 4 for one axis: the nodes in `bits` left the row. If the word has changed, repairs each node
- * alone. */
-static void leave_row(const struct gang__index_words *at, unsigned row, uint64_t seen,
-                      uint32_t bits)
+void gang__index_leave(const struct gang__index_words *at, unsigned row, uint64_t seen,
+                       uint32_t bits)
 {
     bits &= (uint32_t)seen;
     gang__hook(GANG__STEP_REPAIR);
@@ -155,22 +129,13 @@ static void leave_row(const struct gang__index_words *at, unsigned row, uint64_t
         gang__index_repair(at->c, at->class_id, at->base + (uint32_t)__builtin_ctz(bits), row);
 }
 
-/* Another thread updated the node meanwhile: it stood in other buckets than those seen. */
-static void repair_both(const struct gang__index_words *at, uint32_t slot,
-                        struct gang__buckets stood)
+void gang__index_repair_both(const struct gang__index_words *at, uint32_t slot,
+                             struct gang__buckets stood)
 {
     if (stood.gpu)
         gang__index_repair(at->c, at->class_id, slot, gang__gpu_row(stood.gpu));
     if (stood.cpu)
         gang__index_repair(at->c, at->class_id, slot, gang__cpu_row(stood.cpu));
-}
-
-/* Of the buckets of a node, those of an axis on which it moved. */
-static struct gang__buckets moved(struct gang__buckets from, struct gang__buckets to)
-{
-    to.gpu = to.gpu == from.gpu ? 0 : to.gpu;
-    to.cpu = to.cpu == from.cpu ? 0 : to.cpu;
-    return to;
 }
 
 /* Steps 1 to 4 for one node. The caller is in a read section, or has the structure mutex, so the
@@ -181,19 +146,19 @@ static void update_one(struct gang__cells *c, uint32_t slot)
     struct gang__layout layout = gang__layout_unpack(gang__load(&s->layout));
     uint32_t hint = gang__load(&s->bucket_hint), bit = UINT32_C(1) << (slot % GANG__FAN);
     struct gang__index_words at = gang__index_words_of(c, layout.class_id, slot);
-    struct gang__buckets from = buckets_in(hint);
-    struct seen seen = see(&at, from);
+    struct gang__buckets from = gang__buckets_in(hint);
+    struct gang__index_seen seen = gang__index_see(&at, from);
     struct gang__buckets now = gang__index_buckets(c, slot, layout);
-    if (hint_of(now) == hint)
+    if (gang__bucket_hint_of(now) == hint)
         return;
-    uint32_t before = gang__swap(&s->bucket_hint, hint_of(now));
-    set_buckets(&at, slot, moved(from, now));
+    uint32_t before = gang__swap(&s->bucket_hint, gang__bucket_hint_of(now));
+    set_buckets(&at, slot, gang__buckets_moved(from, now));
     if (before != hint)
-        repair_both(&at, slot, buckets_in(before));
+        gang__index_repair_both(&at, slot, gang__buckets_in(before));
     if (from.gpu && from.gpu != now.gpu)
-        leave_row(&at, gang__gpu_row(from.gpu), seen.gpu, bit);
+        gang__index_leave(&at, gang__gpu_row(from.gpu), seen.gpu, bit);
     if (from.cpu && from.cpu != now.cpu)
-        leave_row(&at, gang__cpu_row(from.cpu), seen.cpu, bit);
+        gang__index_leave(&at, gang__cpu_row(from.cpu), seen.cpu, bit);
 }
 
 /* Nodes of one leaf word that stood in the same buckets at the last update. */
@@ -208,8 +173,8 @@ struct run {
 static void update_run(struct gang__cells *c, const struct run *r)
 {
     struct gang__index_words at = gang__index_words_of(c, r->layout.class_id, r->base);
-    struct gang__buckets from = buckets_in(r->hint);
-    struct seen seen = see(&at, from);
+    struct gang__buckets from = gang__buckets_in(r->hint);
+    struct gang__index_seen seen = gang__index_see(&at, from);
     uint32_t gpu_left = 0, cpu_left = 0;
     struct gang__index_batch batch;
     struct gang__bucket_memo last;
@@ -220,23 +185,23 @@ static void update_run(struct gang__cells *c, const struct run *r)
         uint64_t payload[GANG__BUCKET_WORDS];
         read_for_buckets(c, slot, r->layout, payload);
         struct gang__buckets now = gang__buckets_of_like(r->layout, payload, &last);
-        if (hint_of(now) == r->hint)
+        if (gang__bucket_hint_of(now) == r->hint)
             continue;
         gpu_left |= now.gpu == from.gpu ? 0 : own_bit;
         cpu_left |= now.cpu == from.cpu ? 0 : own_bit;
-        uint32_t before =
-            gang__swap(&gang__slot_at(gang__chunk_of(c, slot), slot)->bucket_hint, hint_of(now));
-        gang__index_batch_add(&batch, slot, r->layout, moved(from, now));
+        uint32_t before = gang__swap(&gang__slot_at(gang__chunk_of(c, slot), slot)->bucket_hint,
+                                     gang__bucket_hint_of(now));
+        gang__index_batch_add(&batch, slot, r->layout, gang__buckets_moved(from, now));
         if (before != r->hint) {
             gang__index_batch_end(&batch);
-            repair_both(&at, slot, buckets_in(before));
+            gang__index_repair_both(&at, slot, gang__buckets_in(before));
         }
     }
     gang__index_batch_end(&batch);
     if (from.gpu)
-        leave_row(&at, gang__gpu_row(from.gpu), seen.gpu, gpu_left);
+        gang__index_leave(&at, gang__gpu_row(from.gpu), seen.gpu, gpu_left);
     if (from.cpu)
-        leave_row(&at, gang__cpu_row(from.cpu), seen.cpu, cpu_left);
+        gang__index_leave(&at, gang__cpu_row(from.cpu), seen.cpu, cpu_left);
 }
 
 void gang__index_update_many(struct gang__cells *c, const uint64_t *keys, size_t count)

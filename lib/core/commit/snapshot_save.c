@@ -148,15 +148,19 @@ static void save_cell(const struct gang__save_area *area, uint64_t n, struct gan
     uint32_t i = slot % GANG__CHUNK;
     /* None, or too few words: the chunk, or the node, is younger than the snapshot. */
     struct gang__saved_chunk *saved = gang__load(&area->saved[slot / GANG__CHUNK]);
-    if (!saved || gang__load(&saved->mark[i]) == n)
+    if (!saved)
         return;
-    unsigned words = gang__cell_words(chunk, slot);
+    unsigned words = gang__load(&saved->mark[i]) == n ? 0 : gang__cell_words(chunk, slot);
     struct gang__words at = gang__words_in(chunk, slot);
     for (unsigned k = 0; k < words && k < saved->stride; k++)
         if (!save_word(area, n, &saved->word[(size_t)i * saved->stride + k], gang__word_in(&at, k)))
             return;
-    if (mark(area, n, &saved->mark[i]))
-        mark(area, n, &saved->last);
+    /* Both, also if another helper marked the cell: it may have stopped before it marked the
+     * chunk, and this thread is about to write the cell. */
+    if (!mark(area, n, &saved->mark[i]))
+        return;
+    gang__hook(GANG__STEP_SAVE);
+    mark(area, n, &saved->last);
 }
 
 void gang__snapshot_save(struct gang__cells *c, uint64_t snap, uint64_t label, uint32_t slot)

@@ -11,13 +11,16 @@
  * 2^23 changes of the same word and wake at the same version and payload.
  *
  * Words of a node, in this order (struct gang__layout has the number of each):
- *     head        bits 0-31 millicores free, bits 32-33 state of the node
+ *     head        bits 0-31 millicores free, bits 32-33 state of the node, bit 34 leased
  *     memory      pages free
  *     shares      four devices a word, ten bits each: milli-GPUs free of the device
  *     cores       forty cores a word: bit set = the core has no owner
  *     amounts     countables of the site, one a word
  *     health      forty devices a word: bit set = the device is unhealthy. It is not taken or
  *                 given: a planner reads it only where some device of the cluster is unhealthy
+ *
+ * A leased node (bit 34) is taken as a whole, by this one bit: its words stand at the capacity of
+ * the node, and nothing is free. See lease.c.
  *
  * The library has one fit predicate, gang__op_fits(): search, commit and explanation all use it. */
 #ifndef GANG__CORE_WORD_H
@@ -47,6 +50,7 @@ enum {
 #define GANG__SHARE_MASK ((UINT64_C(1) << GANG__SHARE_BITS) - 1)
 #define GANG__UNAGREED (UINT64_C(1) << 63)
 #define GANG__HEAD_CPU UINT64_C(0xffffffff)
+#define GANG__HEAD_LEASED (UINT64_C(1) << 34)
 
 /* States as the head word has them. 0 is gone, so that nothing can be taken of a zeroed cell. */
 enum {
@@ -69,8 +73,12 @@ enum gang__code {
     GANG__OP_GIVE_SHARES, /* four fields += those of arg */
     /* payload = arg; for health, or for a cell that is gone and wholly free */
     GANG__OP_SET,
-    GANG__OP_MARK_BITS,  /* set the bits of arg, set or not */
-    GANG__OP_UNMARK_BITS /* clear the bits of arg, set or not */
+    GANG__OP_MARK_BITS,   /* set the bits of arg, set or not */
+    GANG__OP_UNMARK_BITS, /* clear the bits of arg, set or not */
+    /* Of the head word, alone or before all others of its cell; see lease.c. */
+    GANG__OP_LEASE,   /* take all of a node that is up and wholly free */
+    GANG__OP_UNLEASE, /* give it back */
+    GANG__OP_BREAK    /* the same is taken, but by all words */
 };
 
 /* Conditions and changes of the head word. */
@@ -92,6 +100,11 @@ static inline uint64_t gang__head_cpu(uint64_t head)
 static inline uint32_t gang__head_state(uint64_t head)
 {
     return (uint32_t)(head >> GANG__STATE_SHIFT) & 3;
+}
+
+static inline bool gang__head_is_leased(uint64_t head)
+{
+    return (head & GANG__HEAD_LEASED) != 0;
 }
 
 static inline uint64_t gang__head(uint32_t state, uint64_t cpu)
@@ -161,6 +174,8 @@ static inline bool gang__op_fits(enum gang__code code, uint64_t arg, uint64_t wo
     switch (code) {
     case GANG__OP_HEAD: {
         uint32_t state = gang__head_state(payload);
+        if (gang__head_is_leased(payload))
+            return false; /* whatever is changed here, the lease has to be broken before */
         if ((arg & GANG__HEAD_IF_UP) && state != GANG__STATE_UP)
             return false;
         if ((arg & GANG__HEAD_IF_THERE) && state == GANG__STATE_GONE)
@@ -174,6 +189,11 @@ static inline bool gang__op_fits(enum gang__code code, uint64_t arg, uint64_t wo
     case GANG__OP_TAKE_SHARES:
         return gang__shares_cover(payload, arg) &&
                gang__shares_cover(payload >> GANG__SHARE_BITS, arg >> GANG__SHARE_BITS);
+    case GANG__OP_LEASE: /* and the whole cell as gang__lease_fits() demands */
+        return gang__head_state(payload) == GANG__STATE_UP && !gang__head_is_leased(payload);
+    case GANG__OP_UNLEASE:
+    case GANG__OP_BREAK:
+        return gang__head_is_leased(payload);
     case GANG__OP_GIVE:
     case GANG__OP_GIVE_BITS:
     case GANG__OP_GIVE_SHARES:
@@ -207,6 +227,12 @@ static inline uint64_t gang__op_apply(enum gang__code code, uint64_t arg, uint64
         return payload | arg;
     case GANG__OP_UNMARK_BITS:
         return payload & ~arg;
+    case GANG__OP_LEASE:
+        return payload | GANG__HEAD_LEASED;
+    case GANG__OP_UNLEASE:
+        return payload & ~GANG__HEAD_LEASED;
+    case GANG__OP_BREAK:
+        return gang__head(gang__head_state(payload), 0);
     case GANG__OP_SET:
         break;
     }

@@ -45,18 +45,11 @@ static int32_t kind_of_word(const struct gang__node *node, unsigned word)
     return word == GANG__WORD_HEAD ? GANG_KIND_CPU : GANG_KIND_MEMORY;
 }
 
-/* One commit for all differences of capacity, and for the state. */
-static gang_result commit_change(gang_worker *w, struct gang__node *old, struct gang__node *node,
-                                 struct gang_error *error)
+/* Describes all differences of capacity, and the state. Returns where health begins. */
+static uint32_t describe_change(gang_worker *w, const struct gang__node *old,
+                                const struct gang__node *node)
 {
     unsigned words = gang__word_count(node->type->layout);
-    gang_result r = gang__commit_reserve(&w->commit, gang__all_words(node->type->layout));
-    if (r != GANG_OK)
-        return gang__error(error, r, NULL, "out of memory");
-    gang__health_expect(w->cluster, gang__health_described(node));
-    gang__store(&old->newer, node);
-    gang__store(&old->newer_ref, gang__commit_next_ref(&w->commit));
-    gang__commit_begin(&w->commit);
     for (unsigned k = 0; k < words; k++) {
         uint64_t from = old->type->capacity[k], to = node->type->capacity[k];
         uint64_t difference = to > from ? to - from : from - to;
@@ -69,9 +62,27 @@ static gang_result commit_change(gang_worker *w, struct gang__node *old, struct 
             gang__commit_add(&w->commit, node->slot, k, to > from ? GANG__OP_GIVE : GANG__OP_TAKE,
                              difference);
     }
-    uint32_t health = gang__health_set(w, node);
-    uint32_t refused = 0;
-    r = gang__commit_run(&w->commit, true, &refused);
+    return gang__health_set(w, node);
+}
+
+/* One commit. A lease of the node is broken before: the name of the commit has to be known. */
+static gang_result commit_change(gang_worker *w, struct gang__node *old, struct gang__node *node,
+                                 struct gang_error *error)
+{
+    gang_result r = gang__commit_reserve(&w->commit, gang__all_words(node->type->layout));
+    if (r != GANG_OK)
+        return gang__error(error, r, NULL, "out of memory");
+    uint32_t health, refused = 0;
+    gang__health_expect(w->cluster, gang__health_described(node));
+    gang__store(&old->newer, node);
+    do {
+        gang__store(&old->newer_ref, 0); /* not that of a commit that is over: see node_then() */
+        gang__lease_break(&w->commit, node->slot);
+        gang__store(&old->newer_ref, gang__commit_next_ref(&w->commit));
+        gang__commit_begin(&w->commit);
+        health = describe_change(w, old, node);
+        r = gang__commit_run_once(&w->commit, true, &refused);
+    } while (r == GANG_EBUSY);
     if (r == GANG_OK) {
         gang__health_replaced(w, node, health);
         return r;

@@ -114,17 +114,13 @@ uint32_t gang__count_cores(const uint64_t *cores)
 static gang_result commit(gang_worker *w, uint32_t slot, struct gang__layout layout,
                           const uint64_t *words, bool give)
 {
-    uint64_t key = (uint64_t)slot << 32;
     gang__commit_begin(&w->commit);
     gang__commit_add(&w->commit, slot, GANG__WORD_HEAD, GANG__OP_HEAD,
                      words[GANG__WORD_HEAD] | (give ? GANG__HEAD_GIVE : GANG__HEAD_IF_THERE));
     for (unsigned i = GANG__WORD_MEMORY; i < gang__word_count(layout); i++)
         if (words[i])
             gang__commit_add(&w->commit, slot, i, gang__code_of(layout, i, give), words[i]);
-    gang_result r = gang__commit_run(&w->commit, give, NULL);
-    if (r == GANG_OK)
-        gang__index_update(&w->cluster->commit, &key, 1);
-    return r;
+    return gang__commit_run_indexed(&w->commit, give);
 }
 
 gang_result gang__words_exchange(gang_worker *w, uint32_t slot, struct gang__layout layout,

@@ -20,11 +20,25 @@ void gang__release_sum(const uint64_t *task, bool pool, uint64_t *sum)
     }
 }
 
+/* Does the task have all of a leased node? Then releases it so. */
+static inline bool release_lease(gang_worker *w, uint32_t slot, struct gang__layout layout,
+                                 const uint64_t *task)
+{
+    uint64_t sum[GANG__CELL_WORDS] = {0};
+    unsigned words = gang__word_count(layout);
+    if (words > GANG__CELL_WORDS || !gang__cell_is_leased(&w->cluster->commit, slot))
+        return false;
+    gang__release_sum(task, false, sum);
+    return gang__commit_unlease(&w->commit, slot, sum, words);
+}
+
 /* The only released task of a node: no sums are needed. */
 static void release_task(gang_worker *w, uint32_t slot, const uint64_t *task)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
     gang__index_prefetch(&w->cluster->commit, slot, layout);
+    if (release_lease(w, slot, layout, task))
+        return;
     struct gang__cell_ops ops = gang__cell_ops_begin(&w->commit, slot);
     const uint64_t *end = task + gang__task_words(task);
     for (const uint64_t *delta = task + GANG__TASK_HEAD; delta < end; delta++) {
@@ -39,9 +53,13 @@ static void release_task(gang_worker *w, uint32_t slot, const uint64_t *task)
 void gang__release_words(gang_worker *w, uint32_t slot, uint64_t *sum)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
-    struct gang__cell_ops ops = gang__cell_ops_begin(&w->commit, slot);
     bool pool = slot == GANG__POOL;
     unsigned words = pool ? (unsigned)GANG__MAX_WORDS : gang__word_count(layout);
+    if (!pool && gang__commit_unlease(&w->commit, slot, sum, words)) {
+        memset(sum, 0, words * sizeof(*sum));
+        return;
+    }
+    struct gang__cell_ops ops = gang__cell_ops_begin(&w->commit, slot);
     for (unsigned i = 0; i < words; i++) {
         if (!sum[i])
             continue;
@@ -111,13 +129,15 @@ static gang_result release_tasks(gang_worker *w, const struct gang__alloc *a, si
     gang__sort_keys(placer->order, count);
     if (a->request->policy == GANG_POLICY_GPU_CLUSTERING)
         task_counts_drop(w, a, count + kept);
-    gang__commit_begin(&w->commit);
-    if (count == 1 && !a->request->uses_pool)
-        release_task(w, (uint32_t)(placer->order[0] >> 32), a->data + (uint32_t)placer->order[0]);
-    else
-        describe_release(w, a, count, kept);
-    gang__commit_run(&w->commit, true, NULL); /* nothing in it can be refused */
-    gang__index_update(&w->cluster->commit, placer->order, count);
+    do {
+        gang__commit_begin(&w->commit);
+        if (count == 1 && !a->request->uses_pool)
+            release_task(w, (uint32_t)(placer->order[0] >> 32),
+                         a->data + (uint32_t)placer->order[0]);
+        else
+            describe_release(w, a, count, kept);
+        /* Only the end of a lease that was broken meanwhile is refused. */
+    } while (gang__commit_run_indexed(&w->commit, true) != GANG_OK);
     if (a->request->has_affinity)
         gang__affinity_release(w, a, placer->order, count + kept);
     return GANG_OK;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frees many allocations. A scheduler that preempts stops thousands of small ones, several on each
  * node: those of a node are released in one commit, and the index is updated once. */
+#include <string.h>
+
 #include "base/rcu.h"
 #include "core/commit/commit.h"
 #include "place/alloc/alloc.h"
@@ -40,7 +42,7 @@ static void free_on_node(gang_worker *w, struct gang__to_free *list, const uint6
                          size_t count)
 {
     struct gang__alloc *locked[MOST];
-    uint64_t sum[GANG__MAX_WORDS] = {0};
+    uint64_t sum[GANG__MAX_WORDS] = {0}, left[GANG__MAX_WORDS];
     uint32_t slot = (uint32_t)(key[0] >> 32);
     size_t locks = 0;
     gang__rcu_enter();
@@ -55,12 +57,13 @@ static void free_on_node(gang_worker *w, struct gang__to_free *list, const uint6
         gang__release_sum(locked[locks++]->data, false, sum);
         x->r = GANG_OK;
     }
-    if (locks > 0) {
-        gang__commit_begin(&w->commit);
-        gang__release_words(w, slot, sum);
-        gang__commit_run(&w->commit, true, NULL); /* nothing in it can be refused */
-        gang__index_update(&w->cluster->commit, key, 1);
-    }
+    if (locks > 0)
+        do {
+            gang__commit_begin(&w->commit);
+            memcpy(left, sum, sizeof(sum));
+            gang__release_words(w, slot, left);
+            /* Only the end of a lease that was broken meanwhile is refused. */
+        } while (gang__commit_run_indexed(&w->commit, true) != GANG_OK);
     for (size_t i = 0; i < locks; i++)
         gang__alloc_drop(w, locked[i]);
     gang__rcu_leave();

@@ -36,9 +36,30 @@ static inline void take(struct gang__cell_ops *ops, unsigned i, enum gang__code 
         gang__cell_ops_add(ops, i, code, was[i] - now[i], was[i]);
 }
 
+/* Does the plan take all that the node has, of which nothing is taken? */
+static bool takes_all(const struct gang__plan *p, const struct gang__node_copy *v,
+                      const uint64_t *was, const uint64_t *now)
+{
+    const uint64_t *all = v->type->capacity;
+    uint64_t cpu = all[GANG__WORD_HEAD];
+    if (now[GANG__WORD_HEAD] != gang__head(GANG__STATE_UP, 0) ||
+        was[GANG__WORD_HEAD] != gang__head(GANG__STATE_UP, cpu) || p->mode.timeshare ||
+        p->mode.adopting)
+        return false;
+    uint64_t differ = 0, any = cpu;
+    for (unsigned i = 1; i < v->words; i++) {
+        differ |= (was[i] ^ all[i]) | now[i];
+        any |= all[i];
+    }
+    return !differ && any;
+}
+
 static void add_node_copy(gang_worker *w, struct gang__plan *p, const struct gang__node_copy *v)
 {
     const uint64_t *was = gang__words_was(p, v), *now = gang__words_now(p, v);
+    if (v->node && takes_all(p, v, was, now) &&
+        gang__commit_lease(&w->commit, v->slot, was, v->words))
+        return;
     struct gang__cell_ops ops = gang__cell_ops_begin(&w->commit, v->slot);
     unsigned i = 1, words = v->words;
     if (v->node) {
@@ -78,13 +99,10 @@ static inline gang_result commit(gang_worker *w, struct gang__plan *p)
     gang__commit_begin(&w->commit);
     for (size_t i = 0; i < touched; i++)
         add_node_copy(w, p, &p->nodes.copy[(uint32_t)placer->order[i]]);
-    gang_result r = gang__commit_run(&w->commit, false, NULL);
-    if (r != GANG_OK) {
+    gang_result r = gang__commit_run_indexed(&w->commit, false);
+    if (r != GANG_OK)
         w->stats.conflicts++;
-        return r;
-    }
-    gang__index_update(&w->cluster->commit, placer->order, touched);
-    return GANG_OK;
+    return r;
 }
 
 /* ---- what a task holds, as a record ---------------------------------------------------------- */
