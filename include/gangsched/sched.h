@@ -213,7 +213,10 @@ enum {
     /** tasks that stop no more are reported stopped: the kill came first, say */
     GANG_LOG_LATE = 7,
     GANG_LOG_CONFLICT = 8, /**< gang_report_places(): a node runs what the books do not have */
-    GANG_LOG_REBOUND = 9   /**< gang_report_places(): the books followed tasks of a job */
+    GANG_LOG_REBOUND = 9,  /**< gang_report_places(): the books followed tasks of a job */
+    /** Others were stopped for this job, and a job that is entitled to more gets what they free,
+     *  before the host has heard that this one starts or grows. */
+    GANG_LOG_PASSED_ON = 10
 };
 
 /** A message for operators. Valid during the call. */
@@ -322,17 +325,23 @@ struct gang_place_conflict {
 struct gang_host_ops {
     size_t size; /**< sizeof(struct gang_host_ops) */
     /** Launch: the whole gang is granted. Refused: the grant is undone completely, and the job
-     *  waits for gang_sched_opts.refused_ns before the next attempt. NULL: accepted. With
-     *  gang_job_spec.start_full it comes at the end of the run, with the elastic tasks that the
-     *  gang got in it. */
+     *  waits for gang_sched_opts.refused_ns before the next attempt. NULL: accepted.
+     *   - A run first decides, then calls start, resume and grow. What it grants to a gang and then
+     *     to another one that is entitled to it, the host does not hear of: no op is called, and
+     *     the gang waits as before. If others were stopped for it, op log says which job gets what
+     *     they freed (GANG_LOG_PASSED_ON). Until the call, public reads show neither the start nor
+     *     tasks that were added.
+     *   - What was told is not preempted or moved in the same run. If a refusal, or a message that
+     *     an op leaves, entitles another gang to it, the next run sees to it.
+     *   - A run that is cut by gang_run_opts.max_steps tells what it has decided so far. */
     int32_t (*start)(const struct gang_event *event, void *user);
-    /** A running gang was granted more tasks: all that it got in this run, in one call at the end
-     *  of the run. gang_alloc_task() reads each. gang_event.reason is GANG_REASON_MOVE if all of
+    /** A running gang was granted more tasks: all that it got in this run, in one call after all
+     *  starts. gang_alloc_task() reads each. gang_event.reason is GANG_REASON_MOVE if all of
      *  them replace tasks that were moved. Tasks that the same run grants and takes back are not
-     *  reported, unless gangs were stopped for them. A gang gets a second call in a run only if
-     *  the host refused something in that run, or a callback left a message, and tasks were
-     *  granted after that; in time slicing also when its row ends. Refused: all tasks of the call
-     *  are undone, as with start. NULL: accepted. */
+     *  reported. A gang gets a second call in a run only if the host refused something in that
+     *  run, a callback left a message, or others waited for a start, and tasks were granted after
+     *  that; in time slicing also when its row ends. Refused: all tasks of the call are undone, as
+     *  with start. NULL: accepted. */
     int32_t (*grow)(const struct gang_event *event, void *user);
     /** Stop these tasks of a running job and report GANG_TASK_STOPPED (gang_report_tasks()), at
      *  the latest by deadline_ns. Refused, or NULL: they count as stopped at once. GANG_EBUSY and

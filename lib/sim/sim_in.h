@@ -206,6 +206,8 @@ struct gang_sim {
     int64_t first_submit_ns, last_submit_ns, last_end_ns;
     int64_t events, runs;
     bool began, dirty; /* something happened that a run is to see */
+    bool decided;      /* the policy was asked: last at this time */
+    int64_t decided_ns;
     bool unsettled;    /* memory was short after a run */
     int64_t decide_ns; /* when scores change by themselves; INT64_MAX: they do not */
 

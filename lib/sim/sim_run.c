@@ -148,10 +148,14 @@ static gang_result cycle(gang_sim *sim, struct bounds *b)
 {
     if (next_run(sim) > sim->now_ns)
         return GANG_OK;
-    bool due = !sim->dirty;
-    gang_result r = gang__sim_decide(sim);
+    /* A run that the scheduler wants after another at the same time goes by the same scores: else
+     * a policy that scores what runs could change its mind for ever. */
+    bool due = !sim->dirty, again = due && sim->decided && sim->decided_ns == sim->now_ns;
+    gang_result r = again ? GANG_OK : gang__sim_decide(sim);
     if (r != GANG_OK)
         return r;
+    sim->decided = true;
+    sim->decided_ns = sim->now_ns;
     r = gang_sched_run(sim->sched, sim->now_ns, NULL, NULL);
     if (r != GANG_OK)
         return r;

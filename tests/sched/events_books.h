@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "chance.h"
+#include "sched/record/state.h"
 #include "support.h"
 
 enum {

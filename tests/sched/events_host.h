@@ -71,6 +71,14 @@ static void check_started(struct work *w, struct gang *p, bool again, bool moved
     starts_done++;
 }
 
+/* What the run grants, it may give to another job before the host hears of it. */
+static void on_decision(const struct gang_event *e, bool granted)
+{
+    struct work *w = granted ? work_of(e->job) : NULL;
+    if (w)
+        w->start_asked = true;
+}
+
 static int32_t on_start(const struct gang_event *e, void *user)
 {
     (void)user;

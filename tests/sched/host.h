@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "sched/record/state.h"
 #include "suite.h"
 #include "support.h"
 
@@ -150,6 +151,27 @@ static inline int32_t host_reservation(const struct gang_reservation_event *e, v
                                   e->now_ns,    e->node_count,
                                   e->job_count, e->job_count ? e->jobs[0] : GANG_ID_NONE};
     return 0;
+}
+
+/* What a run grants, and takes back before the host hears of it, in the order of its decisions:
+ * `during` sees ops "granted" and "taken", which are recorded nowhere. */
+static struct host *host_following;
+
+static inline void host_decided(const struct gang_event *e, bool granted)
+{
+    struct host_event x = {.job = e->job,
+                           .alloc = e->alloc,
+                           .reason = e->reason,
+                           .task_count = e->task_count,
+                           .because = e->preemptor};
+    snprintf(x.op, sizeof(x.op), "%s", granted ? "granted" : "taken");
+    host_following->during(host_following, &x);
+}
+
+static inline void host_follow_decisions(struct host *h)
+{
+    host_following = h;
+    gang__untold_hook = host_decided;
 }
 
 /* All ops of this host. */

@@ -293,41 +293,6 @@ START_TEST(it_starts_with_all_tasks_after_a_restart_too)
 }
 END_TEST
 
-static bool host_has_high;
-
-/* A start leaves a message: a gang that is entitled to all GPUs, before the other start is told. */
-static void submit_high(struct host *host, const struct host_event *e)
-{
-    if (strcmp(e->op, "start") == 0 && !host_has_high) {
-        host_has_high = true;
-        (void)host_gang(host, "", 8, 5);
-    }
-}
-
-/* The host never heard of the first start: the job waits like before and starts, not resumes. */
-START_TEST(a_gang_that_is_preempted_before_its_start_is_told_does_not_resume)
-{
-    host_preempts(&h, 0, GANG_PREEMPT_MODE_SUSPEND);
-    gang_job_id full = submit_full(6, 2, 0);
-    gang_job_id one = host_gang(&h, "", 1, 0);
-    host_has_high = false;
-    h.during = submit_high;
-    host_run(&h, 1);
-    ck_assert_int_eq(host_ops(&h, one, "start"), 1);
-    ck_assert_int_eq(host_ops(&h, one, "suspend"), 1);
-    ck_assert_int_eq(host_ops(&h, full, "start"), 0);
-    ck_assert_int_eq(host_ops(&h, full, "suspend"), 0);
-    ck_assert_int_eq(host_job_state(&h, one), GANG_JOB_SUSPENDED);
-    ck_assert_int_eq(host_job_state(&h, full), GANG_JOB_PENDING);
-    gang_job_id high = gang_job_next(h.s, one);
-    host_end_job(&h, high);
-    host_run(&h, HOST_SECOND);
-    ck_assert_int_eq(host_ops(&h, one, "resume"), 1);
-    ck_assert_int_eq(host_ops(&h, full, "start"), 1);
-    ck_assert_int_eq(host_ops(&h, full, "resume"), 0);
-}
-END_TEST
-
 START_TEST(a_copy_and_a_cut_run_start_it_too)
 {
     struct gang_host_ops none = GANG_HOST_OPS_INIT;
@@ -440,7 +405,6 @@ int main(void)
     tcase_add_test(tests, it_takes_no_task_from_a_gang_that_could_start);
     tcase_add_test(tests, a_refused_start_is_undone_with_all_tasks);
     tcase_add_test(tests, it_starts_with_all_tasks_after_a_restart_too);
-    tcase_add_test(tests, a_gang_that_is_preempted_before_its_start_is_told_does_not_resume);
     tcase_add_test(tests, a_copy_and_a_cut_run_start_it_too);
     tcase_add_test(tests, a_refilled_task_with_the_number_of_the_lost_one_takes_its_rank);
     tcase_add_test(tests, a_full_start_brings_the_tasks_that_may_run_at_a_time);

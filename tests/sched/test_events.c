@@ -1051,6 +1051,7 @@ static void begin(uint64_t seed)
     for (int64_t n = 2 + below(4); n > 0; n--)
         add_node();
     ops.start = on_start;
+    gang__untold_hook = on_decision;
     ops.grow = on_grow;
     ops.shrink = on_shrink;
     ops.preempt = on_preempt;

@@ -21,6 +21,7 @@
 
 #include "chance.h"
 #include "oracle.h"
+#include "sched/record/state.h"
 #include "support.h"
 
 enum { CALM_RUNS = 20 };
@@ -266,21 +267,18 @@ static void note_pair(const struct gang_event *event)
     violations++;
 }
 
-static int32_t count_op(const struct gang_event *event, void *user)
+static void count_op(const struct gang_event *event)
 {
-    (void)user;
     if (many_nodes)
         job_of(event->job)->grown_at = oracle.stops;
     settle_owed(event->job);
     if (getenv("GANG_TEST_TRACE"))
         printf("start or growth of job %d\n", (int)(job_of(event->job) - oracle.job));
     ops_seen++;
-    return 0;
 }
 
-static int32_t stop_at_once(const struct gang_event *event, void *user)
+static void note_decision(const struct gang_event *event)
 {
-    (void)user;
     if (getenv("GANG_TEST_TRACE"))
         printf("stop job %d%s for %d\n", (int)(job_of(event->job) - oracle.job),
                event->tasks ? " tasks" : "", (int)(job_of(event->preemptor) - oracle.job));
@@ -288,7 +286,23 @@ static int32_t stop_at_once(const struct gang_event *event, void *user)
     note_pair(event);
     owe(event->preemptor);
     ops_seen++;
+}
+
+static int32_t stop_at_once(const struct gang_event *event, void *user)
+{
+    (void)user;
+    note_decision(event);
     return 1;
+}
+
+/* The host hears of starts and growth when the run has decided: before that, what a run grants it
+ * may give to another job. */
+static void note_grant(const struct gang_event *event, bool granted)
+{
+    if (granted)
+        count_op(event);
+    else
+        note_decision(event);
 }
 
 static int32_t note_task(const struct gang_task *task, void *user)
@@ -446,7 +460,7 @@ static void open_world(uint64_t seed, bool preempts)
     struct gang_host_ops ops = GANG_HOST_OPS_INIT;
     run_seed = chance_state = seed;
     memset(&last_use, 0, sizeof(last_use));
-    ops.start = ops.grow = count_op;
+    gang__untold_hook = note_grant;
     ops.preempt = ops.shrink = stop_at_once;
     opts.no_preemption = !preempts;
     opts.preempt_cooldown_ns = one_in(2); /* 1: over at once; 0: longer than the world lives */

@@ -138,10 +138,11 @@ static void note_start(const struct host_event *e)
 
 static void during(struct host *from, const struct host_event *e)
 {
+    bool stops = strcmp(e->op, "preempt") == 0 || strcmp(e->op, "taken") == 0;
     (void)from;
-    if (strcmp(e->op, "preempt") == 0 && e->because != GANG_ID_NONE)
+    if (stops && e->because != GANG_ID_NONE)
         note_stop(e);
-    else if (strcmp(e->op, "start") == 0)
+    else if (strcmp(e->op, "granted") == 0)
         note_start(e);
 }
 
@@ -213,6 +214,7 @@ static void open_world(int64_t gpus)
     host_queues(&h, q, QUEUES);
     jobs = victims = 0;
     h.during = during;
+    host_follow_decisions(&h);
 }
 
 static void submit(void)

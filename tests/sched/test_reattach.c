@@ -746,6 +746,12 @@ static void end_empty_jobs(void)
     } while (end_half_stopped() || some_start_failed());
 }
 
+/* Does it want another run at once? It may, after a try to preempt what the last run started. */
+static bool is_due(const struct side *m)
+{
+    return gang_sched_next(m->s) <= now_ns;
+}
+
 START_TEST(a_manager_made_anew_decides_as_one_that_lived)
 {
     int64_t in_state[5] = {0}, held = 0, missing = 0, elastic = 0, restarted = 0, single = 0;
@@ -808,8 +814,11 @@ START_TEST(a_manager_made_anew_decides_as_one_that_lived)
         for (int i = 0; i < 6; i++)
             disturb(2);
         now_ns += SECONDS(1 + below(20));
-        live(2);
-        compare_logs(step);
+        for (int runs = 0; runs == 0 || is_due(&lived) || is_due(&anew); runs++) {
+            ck_assert_int_lt(runs, 9);
+            live(2);
+            compare_logs(step);
+        }
         if (step < 5 || step % 10 == 0)
             compare_books(step);
         if (step < 5 || step % 10 == 0)

@@ -93,7 +93,7 @@ static void during(struct host *from, const struct host_event *e)
     (void)from;
     if (strcmp(e->op, "preempt") == 0 && e->because != GANG_ID_NONE)
         note_stop(e);
-    if (strcmp(e->op, "start") == 0 || strcmp(e->op, "grow") == 0) {
+    if (strcmp(e->op, "granted") == 0) {
         starts++;
         for (size_t i = 0; i < owed_count; i++)
             if (owed[i] == e->job)
@@ -129,6 +129,7 @@ static void open_cluster(void)
     gang_result r = gang_sched_new(h.stage.c, &opts, &ops, &h, &h.s, &error);
     ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
     h.during = during;
+    host_follow_decisions(&h);
 }
 
 static void open_queues(bool slicing)

@@ -424,19 +424,25 @@ static void find_limits(void)
         limit[u] = (even > least ? even : least) * weight[u] / 1000;
 }
 
-/* The host hears of growth at the end of a run: until then the scheduler says what jobs have. */
+/* What the run has granted, the host hears of at its end. */
+static int64_t granted(gang_job_id id)
+{
+    const struct gang__job *j = gang__job_of(h.s, id);
+    return j ? j->gang[0].tasks : 0;
+}
+
 static void read_tasks(void)
 {
     for (int i = 0; i < jobs; i++)
         if (!job[i].over && host_has(&h, job[i].id))
-            job[i].tasks = host_tasks(&h, job[i].id);
+            job[i].tasks = granted(job[i].id);
 }
 
 /* Each preemption starts its taker, or adds tasks to it. */
 static void check_taker(void)
 {
     if (taker)
-        ck_assert_int_gt(host_tasks(&h, taker), taker_had);
+        ck_assert_int_gt(granted(taker), taker_had);
     taker = 0;
 }
 
@@ -453,7 +459,9 @@ static void check_victim(const struct host_event *e)
         taker_had = t->tasks;
         commits++;
     }
-    w->tasks = host_tasks(&h, w->id);
+    w->tasks = granted(w->id);
+    if (strcmp(e->op, "taken") == 0) /* they still count */
+        w->tasks -= e->task_count ? (int64_t)e->task_count : w->tasks;
     if (w->user == t->user) {
         ck_assert_int_lt(w->priority, t->priority);
         return;
@@ -465,9 +473,10 @@ static void check_victim(const struct host_event *e)
 static void follow(struct host *host, const struct host_event *e)
 {
     (void)host;
-    if (strcmp(e->op, "start") == 0)
-        check_taker(); /* a start is reported at once, before others are preempted */
-    else if (e->reason == GANG_REASON_PREEMPT && strcmp(e->op, "state") != 0)
+    if (strcmp(e->op, "granted") == 0)
+        check_taker(); /* before others are preempted */
+    else if (e->because != GANG_ID_NONE && e->reason == GANG_REASON_PREEMPT &&
+             strcmp(e->op, "state") != 0)
         check_victim(e);
     else if (strcmp(e->op, "state") == 0 && e->state == GANG_JOB_ENDED) {
         job_of(e->job)->tasks = 0;
@@ -495,6 +504,7 @@ static void open_life(void)
     host_open(&h, 2, 8);
     host_queues(&h, &q, 1);
     h.during = follow;
+    host_follow_decisions(&h);
 }
 
 static void submit_one(void)

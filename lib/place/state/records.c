@@ -300,6 +300,14 @@ struct gang__alloc *gang__alloc_kept(const gang_worker *w, gang_alloc_id id)
     return a && gang__load(&a->owner) == gang__owner_of(w) ? a : NULL;
 }
 
+/* Set the mark of a task, or take it away. */
+static void mark(const struct gang__alloc *a, const uint64_t *task, bool stopped)
+{
+    gang__a64 *word = (gang__a64 *)&a->data[task - a->data + 1];
+    uint64_t others = gang__load_relaxed(word) & ~(uint64_t)GANG__TASK_STOPPED;
+    gang__store_relaxed(word, others | (stopped ? GANG__TASK_STOPPED : 0));
+}
+
 void gang__alloc_mark_stopped(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count,
                               const int64_t *except, size_t except_count)
 {
@@ -309,11 +317,19 @@ void gang__alloc_mark_stopped(gang_worker *w, gang_alloc_id id, const int64_t *t
     struct gang__ascending some = {tasks, count, 0}, skip = {except, except_count, 0};
     for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
         int64_t number = gang__task_number(task);
-        if ((tasks && !gang__ascending_has(&some, number)) || gang__ascending_has(&skip, number))
-            continue;
-        gang__a64 *word = (gang__a64 *)&a->data[task - a->data + 1];
-        gang__store_relaxed(word, gang__load_relaxed(word) | GANG__TASK_STOPPED);
+        if ((!tasks || gang__ascending_has(&some, number)) && !gang__ascending_has(&skip, number))
+            mark(a, task, true);
     }
+}
+
+void gang__alloc_show(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count)
+{
+    const struct gang__alloc *a = gang__alloc_kept(w, id);
+    struct gang__ascending some = {tasks, count, 0};
+    for (const uint64_t *task = a ? gang__task_first(a) : NULL; task;
+         task = gang__task_next(a, task))
+        if (gang__ascending_has(&some, gang__task_number(task)))
+            mark(a, task, false);
 }
 
 gang_alloc_id gang_alloc_next(gang_cluster *cluster, gang_alloc_id id)

@@ -198,6 +198,8 @@ struct gang__alloc *gang__alloc_kept(const gang_worker *w, gang_alloc_id id);
  * the record. O(tasks of the allocation). */
 void gang__alloc_mark_stopped(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count,
                               const int64_t *except, size_t except_count);
+/* Public calls show these tasks again. */
+void gang__alloc_show(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count);
 
 /* The record of an index, or NULL past the end. */
 struct gang__alloc *gang__alloc_at(gang_cluster *c, uint32_t index);

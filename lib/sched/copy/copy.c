@@ -384,6 +384,7 @@ static void settle(gang_sched *s, const gang_sched *from)
     s->external_events = from->external_events;
     s->preempt.min_runtime_due_ns = from->preempt.min_runtime_due_ns;
     s->preempt.until_event = from->preempt.until_event;
+    s->preempt.look_again = from->preempt.look_again;
     s->preempt.stops = from->preempt.stops;
     s->usage.restored = from->usage.restored;
     copy_notes(s, from);

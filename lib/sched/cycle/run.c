@@ -56,13 +56,16 @@ static void unblock_deferred(gang_sched *s)
     gang__wake_preemption(s);
 }
 
-/* A gang has run for its minimum run time: it may be preempted from now on. */
+/* A gang has run for its minimum run time, or was told of in the last run: it may be preempted from
+ * now on. */
 static void note_min_runtime(gang_sched *s)
 {
-    if (s->preempt.min_runtime_due_ns > s->now_ns)
-        return;
-    s->preempt.min_runtime_due_ns = INT64_MAX;
-    gang__wake_preemption(s);
+    bool due = s->preempt.min_runtime_due_ns <= s->now_ns;
+    if (due)
+        s->preempt.min_runtime_due_ns = INT64_MAX;
+    if (due || s->preempt.look_again)
+        gang__wake_preemption(s);
+    s->preempt.look_again = false;
 }
 
 /* What the last run put off, and what became due meanwhile. */
@@ -160,8 +163,9 @@ static bool work_left(gang_sched *s)
     return gang__order_next(s) || gang__calendar_has_work(s) || gang__slice_has_work(s);
 }
 
-/* What gangs are granted here, the host hears of afterwards. */
-static void until_no_work(gang_sched *s)
+/* Until nothing is left to decide. The host does not hear of gangs that are granted something
+ * here, as others may turn out to be entitled to it. */
+static void decide(gang_sched *s)
 {
     do {
         if (s->calendar || s->reserve.all || gang__calendar_on(s))
@@ -173,7 +177,7 @@ static void until_no_work(gang_sched *s)
         run_stage(s, schedule_next);
         if (s->slice.matrices || s->wake.slices) {
             /* the host is to know what it is asked to suspend */
-            run_stage(s, gang__grant_report_next);
+            run_stage(s, gang__grant_report_sliced);
             run_stage(s, rotate_slices);
         }
         take_messages_in(s); /* callbacks may have left some */
@@ -182,6 +186,23 @@ static void until_no_work(gang_sched *s)
         if (s->stop.handovers)
             run_stage(s, finish_handovers);
     } while (steps_left(s) && (gang__entitled_unblock(s) || work_left(s)));
+}
+
+/* The host hears of what was granted: of starts, then of tasks that were added. If it refuses
+ * some, leaves a message, or others wait for a job that starts now, there is more to decide. What
+ * was told stays as it is then. */
+static void tell(gang_sched *s)
+{
+    while (s->untold.starts.first || s->untold.growth.first) {
+        s->untold.refused = false;
+        if (s->untold.starts.first)
+            run_stage(s, gang__grant_report_start);
+        else
+            run_stage(s, gang__grant_report_growth);
+        if (steps_left(s) && (s->untold.refused || gang__inbox_waits(s) ||
+                              gang__entitled_unblock(s) || work_left(s)))
+            decide(s);
+    }
 }
 
 static void cycle(gang_sched *s)
@@ -209,14 +230,8 @@ static void cycle(gang_sched *s)
         gang__order_refresh(s);
     if (!s->unfinished) /* else the run goes on in the middle of a round, where max_steps cut it */
         (void)gang__entitled_unblock(s);
-    until_no_work(s);
-    while (s->untold.first) {
-        s->untold.refused = false;
-        run_stage(s, gang__grant_report_next);
-        if (!steps_left(s) || (!s->untold.refused && !gang__inbox_waits(s)))
-            break;
-        until_no_work(s);
-    }
+    decide(s);
+    tell(s);
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */

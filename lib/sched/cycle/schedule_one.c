@@ -110,7 +110,7 @@ static bool commit(gang_sched *s, struct gang__gang *g, gang_alloc_id id)
     bool done = sure || is_within_limits(s, g, id);
     if (done) {
         gang__partition_keep(s, g);
-        done = gang__grant_start(s, g, id, GANG_REASON_NONE);
+        gang__grant_start(s, g, id, GANG_REASON_NONE, false);
     } else if (g->waits_as) {
         gang__partition_try_end(g);
     }

@@ -13,8 +13,9 @@
  *
  * A start that limits, capacity or the calendar refuse comes to no grant: cycle/schedule_one.c.
  *
- * The host hears of tasks that are added at the end of the run: of all that a gang got, in one
- * call. A start that is to bring all tasks waits as long (gang_job_spec.start_full). */
+ * The host hears of it when the run has decided: of starts, then of tasks that were added, of all
+ * that a gang got in one call. What the run takes back before that, for a gang that is entitled to
+ * it, the host does not hear of (record/untold.h). */
 #include "sched/grant/grant.h"
 
 #include <stdlib.h>
@@ -37,18 +38,18 @@ static void note_user(gang_sched *s, const struct gang__job *job)
         gang__order_rekey_user(s, job->leaf, job->leaf_user);
 }
 
-/* May the run add tasks to the gang before the host starts it? */
-static bool starts_later(const struct gang__gang *g)
-{
-    return g->job->start_full && !g->sliced && !g->places && gang__gang_lacks_all(g) > 0;
-}
-
-bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc, int32_t reason)
+void gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc, int32_t reason,
+                       bool moved)
 {
     struct gang__job *job = g->job;
-    bool as_before = g->places || reason == GANG_REASON_MOVE; /* with tasks above its minimum */
+    bool as_before = g->places || moved; /* with tasks above its minimum */
     gang__order_leave(s, g);
-    gang__bypass_end(g);
+    if (g->sliced)
+        gang__bypass_end(g);
+    else
+        gang__bypass_set_aside(g);
+    g->untold.places = g->places;
+    g->places = NULL;
     gang__usage_out(s, g);
     g->alloc = alloc;
     if (g->request_class->exact && !as_before) {
@@ -69,14 +70,11 @@ bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
     gang__job_count(s, job);
     note_user(s, job);
     gang__wake_preemption(s);
-    if (!g->sliced && !starts_later(g))
-        return gang__grant_report(s, g, reason);
     if (!g->sliced)
         gang__untold_start(s, g, reason);
     job->ready_ns = -1;
     gang__bypass_count(s, g);
     gang__job_settle(s, job);
-    return true;
 }
 
 static bool has_begun(const struct gang__job *job)
@@ -93,22 +91,66 @@ static void note_refusal(gang_sched *s, const struct gang__job *job, const char 
     gang__log_job(s, GANG_LOG_REFUSED, job, fmt, (unsigned long long)job->id);
 }
 
+/* Tasks that were added, as far as the gang still has them, are counted by group. */
+struct still_there {
+    struct gang__gang_untold *untold;
+    struct gang__ascending tasks;
+    size_t kept;
+    int64_t *by_group;
+};
+
+/* Tasks come in the order of their numbers, so one pass over both lists finds them. */
+static int32_t keep_task(const struct gang_task *task, void *user)
+{
+    struct still_there *t = user;
+    if (gang__ascending_has(&t->tasks, task->task)) {
+        t->untold->tasks[t->kept++] = task->task;
+        t->tasks.next++;
+        t->by_group[task->group]++;
+    }
+    return 0;
+}
+
+static void find_untold(gang_sched *s, struct gang__gang *g)
+{
+    struct gang__gang_untold *u = &g->untold;
+    struct still_there t = {u, {u->tasks, u->count, 0}, 0, s->by_group};
+    memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
+    qsort(u->tasks, u->count, sizeof(*u->tasks), gang__by_number);
+    (void)!gang__alloc_each(s->cluster, g->alloc, keep_task, &t);
+    u->count = t.kept;
+}
+
+/* Ask the host to start or resume the gang. It sees the tasks that the gang starts with: those that
+ * were added since come with op grow, but with start_full. */
+static int32_t ask_to_start(gang_sched *s, struct gang__gang *g, int32_t reason, bool resumes)
+{
+    struct gang_event e = gang__event_of(s, g, reason, resumes ? "resumed" : "started");
+    int32_t (*op)(const struct gang_event *, void *) = resumes ? s->ops.resume : s->ops.start;
+    e.state = GANG_JOB_RUNNING;
+    if (g->untold.count > 0) {
+        find_untold(s, g);
+        gang__untold_hide(s, g, true);
+    }
+    int32_t answer = op ? op(&e, s->user) : GANG_OK;
+    if (g->untold.count > 0)
+        gang__untold_hide(s, g, false);
+    return answer;
+}
+
 bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason)
 {
     struct gang__job *job = g->job;
-    bool resumes = g->places != NULL, was_counted = g->sliced || g->untold.start;
-    gang__untold_forget(s, g);
-    struct gang_event e = gang__event_of(s, g, reason, resumes ? "resumed" : "started");
-    e.state = GANG_JOB_RUNNING;
-    int32_t (*op)(const struct gang_event *, void *) = resumes ? s->ops.resume : s->ops.start;
-    if (op && op(&e, s->user) != 0) {
+    bool resumes = g->untold.places != NULL;
+    gang__untold_start_told(s, g);
+    if (ask_to_start(s, g, reason, resumes) != GANG_OK) {
         note_refusal(s, job, "the host refused to start job %llu");
         gang__start_undo(s, g, gang__add_sat(s->now_ns, s->opts.refused_ns));
         return false;
     }
-    gang__release(&s->mem, g->places);
-    g->places = NULL;
+    gang__untold_places_free(s, g);
     gang__stats_started(s, g, resumes, !has_begun(job));
+    g->preempt.told_in = s->runs;
     g->begun = true;
     job->next_back_off_ns = job->back_off_ns;
     job->ready_ns = -1;
@@ -120,11 +162,9 @@ bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason)
     g->started_ns = s->now_ns;
     g->served_ns = 0;
     s->info.started++;
-    s->info.tasks_granted += g->tasks;
-    if (!was_counted)
-        gang__bypass_count(s, g);
-    if (g->preempt.took) /* it is spared no more */
-        gang__wake_preemption(s);
+    s->info.tasks_granted += g->tasks - (int64_t)g->untold.count;
+    if (g->preempt.took || job->leaf->q->min_runtime_ns > 0)
+        gang__wake_preemption(s); /* it is spared no more; or from now on, so others may move */
     g->preempt.took = false;
     gang__reports_started(s, g);
     gang__job_state(s, job, reason, "started");
@@ -166,36 +206,6 @@ void gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *task
     gang__job_settle(s, g->job);
 }
 
-/* Tasks that were added, as far as the gang still has them, are counted by group. */
-struct still_there {
-    struct gang__gang_untold *untold;
-    struct gang__ascending tasks;
-    size_t kept;
-    int64_t *by_group;
-};
-
-/* Tasks come in the order of their numbers, so one pass over both lists finds them. */
-static int32_t keep_task(const struct gang_task *task, void *user)
-{
-    struct still_there *t = user;
-    if (gang__ascending_has(&t->tasks, task->task)) {
-        t->untold->tasks[t->kept++] = task->task;
-        t->tasks.next++;
-        t->by_group[task->group]++;
-    }
-    return 0;
-}
-
-static void find_untold(gang_sched *s, struct gang__gang *g)
-{
-    struct gang__gang_untold *u = &g->untold;
-    struct still_there t = {u, {u->tasks, u->count, 0}, 0, s->by_group};
-    memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
-    qsort(u->tasks, u->count, sizeof(*u->tasks), gang__by_number);
-    (void)!gang__alloc_each(s->cluster, g->alloc, keep_task, &t);
-    u->count = t.kept;
-}
-
 /* The host refused the tasks: they are given back. */
 static void undo_growth(gang_sched *s, struct gang__gang *g)
 {
@@ -224,22 +234,43 @@ static bool report_growth(gang_sched *s, struct gang__gang *g)
     }
     s->info.tasks_granted += (int64_t)e.task_count;
     gang__stats_add(g->job->leaf, GANG__STAT_TASKS_GRANTED, (int64_t)e.task_count);
+    g->preempt.told_in = s->runs;
     gang__untold_forget(s, g);
     gang__reports_note_minimum(s, g);
     gang__job_settle(s, g->job);
     return true;
 }
 
-bool gang__grant_report_next(gang_sched *s)
+static void report(gang_sched *s, struct gang__gang *g)
 {
-    struct gang__gang *g = s->untold.first;
-    if (!g)
-        return false;
     bool took = g->untold.took;
     bool accepted =
-        g->untold.start ? gang__grant_report(s, g, g->untold.reason) : report_growth(s, g);
+        g->untold.start ? gang__grant_report(s, g, g->untold.start_reason) : report_growth(s, g);
     if (!accepted && took) /* others were stopped for it in vain */
         g->preempt.handover_failed_at = s->external_events + 1;
     s->untold.refused = s->untold.refused || !accepted;
-    return true;
+}
+
+bool gang__grant_report_start(gang_sched *s)
+{
+    if (s->untold.starts.first)
+        report(s, s->untold.starts.first);
+    return s->untold.starts.first != NULL;
+}
+
+bool gang__grant_report_growth(gang_sched *s)
+{
+    if (s->untold.growth.first)
+        report(s, s->untold.growth.first);
+    return s->untold.growth.first != NULL;
+}
+
+bool gang__grant_report_sliced(gang_sched *s)
+{
+    struct gang__gang *g = s->untold.growth.first;
+    while (g && !g->sliced)
+        g = g->untold.next;
+    if (g)
+        report(s, g);
+    return g != NULL;
 }

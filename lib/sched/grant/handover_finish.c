@@ -39,7 +39,6 @@ static bool grow_at(gang_sched *s, struct gang__gang *g, const struct gang_place
     for (int64_t i = 0; i < count; i++)
         s->by_group[places[i].group]++;
     gang__wake_calendar(s); /* the calendar was not asked */
-    g->untold.took = true;
     gang__grant_growth(s, g, s->numbers, (size_t)count, s->by_group, reason);
     return true;
 }
@@ -55,11 +54,13 @@ static bool adopt(gang_sched *s, struct gang__gang *g, const struct gang_placeme
            GANG_OK;
 }
 
-static bool start_at(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
-                     int64_t count)
+static bool start_at(gang_sched *s, struct gang__gang *g, const struct gang__stop *stop)
 {
     gang_alloc_id id;
-    return adopt(s, g, places, count, true, &id) && gang__grant_start(s, g, id, GANG_REASON_MOVE);
+    if (!adopt(s, g, stop->to, stop->to_count, true, &id))
+        return false;
+    gang__grant_start(s, g, id, stop->untold ? stop->starts_as : GANG_REASON_MOVE, true);
+    return true;
 }
 
 /* A gang, or tasks of one that runs on, start at their new places. */
@@ -72,9 +73,11 @@ static bool start_moved(gang_sched *s, const struct gang__stop *stop, int64_t by
         (stop->tasks && g->alloc != stop->alloc) ||
         (!stop->tasks && is_reserved(s, g, stop->to, stop->to_count, by_ns)))
         return false;
-    bool started = stop->tasks ? grow_at(s, g, stop->to, stop->to_count, GANG_REASON_MOVE)
-                               : start_at(s, g, stop->to, stop->to_count);
-    s->info.moved += started;
+    int32_t reason = stop->asked ? GANG_REASON_MOVE : GANG_REASON_NONE;
+    bool started =
+        stop->tasks ? grow_at(s, g, stop->to, stop->to_count, reason) : start_at(s, g, stop);
+    s->info.moved += started && !stop->untold;
+    g->untold.took = g->untold.took || (started && (stop->asked || stop->took));
     return started;
 }
 
@@ -87,6 +90,15 @@ static void finish_move(gang_sched *s, struct gang__stop *stop, int64_t by_ns)
         gang__move_failed(s, stop->gang);
     else if (stop->tasks)
         gang__wake_job(s, stop->gang->job, GANG__WAKE_SETTLE);
+}
+
+/* Was the host asked to stop any of the victims? */
+static bool some_asked(const struct gang__handover *handover)
+{
+    const struct gang__stop *stop = handover->stops;
+    while (stop && !stop->asked)
+        stop = stop->next_of_handover;
+    return stop != NULL;
 }
 
 /* False: the taker gets nothing, and its queues count nothing for it any more. *kept: it got the
@@ -102,6 +114,7 @@ static bool start_taker(gang_sched *s, struct gang__handover *handover, bool *ke
         return false; /* queues changed meanwhile */
     if (handover->grow_group >= 0) {
         *kept = up && grow_at(s, g, handover->places, handover->place_count, GANG_REASON_NONE);
+        g->untold.took = g->untold.took || (*kept && some_asked(handover));
         return *kept;
     }
     bool kept_for_it =
@@ -115,10 +128,10 @@ static bool start_taker(gang_sched *s, struct gang__handover *handover, bool *ke
         placed = gang__where_alloc(s, g, &id, &why) == GANG_OK;
         g->choice = NULL;
     }
-    bool started = placed && gang__grant_start(s, g, id, handover->reason);
-    if (g->untold.start)
-        g->untold.took = true;
-    return started;
+    if (placed)
+        gang__grant_start(s, g, id, handover->reason, false);
+    g->untold.took = g->untold.start && some_asked(handover);
+    return placed;
 }
 
 /* ---- what the taker leaves ------------------------------------------------------------------- */

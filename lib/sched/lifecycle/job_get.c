@@ -7,6 +7,12 @@
 #include "sched/record/state.h"
 #include "sched/slice/slice.h"
 
+/* A start of which the host has not heard is not shown. */
+static gang_alloc_id holds_for_host(const struct gang__gang *g)
+{
+    return g->untold.start ? GANG_ID_NONE : gang__gang_holds(g);
+}
+
 gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info *info)
 {
     struct gang_job_info out;
@@ -20,7 +26,7 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.id = id;
     out.queue = job->leaf->q->id;
     out.cookie = job->cookie;
-    out.alloc = gang__gang_holds(&job->gang[0]);
+    out.alloc = holds_for_host(&job->gang[0]);
     out.state = gang__job_state_now(job); /* as in the events of the run that is under way */
     out.end = job->end;
     out.held = job->held;
@@ -28,7 +34,7 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.priority = job->priority;
     out.multifactor_priority = job->leaf->q->order == GANG_ORDER_MULTIFACTOR ? job->score : 0;
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        out.tasks += job->gang[i].tasks;
+        out.tasks += gang__tasks_told(&job->gang[i]);
         out.min += gang__gang_request(&job->gang[i])->min;
         out.count += job->gang[i].target;
     }
@@ -136,7 +142,7 @@ gang_result gang_job_get_past(gang_sched *sched, gang_job_id id, struct gang_job
 gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t gang)
 {
     const struct gang__job *job = sched ? gang__job_of(sched, id) : NULL;
-    return job && gang >= 0 && (uint32_t)gang < job->gang_count ? gang__gang_holds(&job->gang[gang])
+    return job && gang >= 0 && (uint32_t)gang < job->gang_count ? holds_for_host(&job->gang[gang])
                                                                 : GANG_ID_NONE;
 }
 

@@ -214,6 +214,23 @@ void gang__bypass_end(struct gang__gang *g)
     g->bypass.starved = GANG__STARVED_NOT;
 }
 
+void gang__bypass_set_aside(struct gang__gang *g)
+{
+    g->untold.bypassed = g->bypass.bypassed;
+    g->untold.had_turn = g->bypass.had_turn;
+    g->untold.starved = g->bypass.starved;
+    gang__bypass_end(g);
+}
+
+void gang__bypass_take_up(gang_sched *s, struct gang__gang *g)
+{
+    g->bypass.bypassed = g->untold.bypassed;
+    g->bypass.had_turn = g->untold.had_turn;
+    g->bypass.starved = g->untold.starved;
+    if (g->bypass.starved)
+        list_starved(s, g);
+}
+
 void gang__bypass_count(gang_sched *s, const struct gang__gang *g)
 {
     const struct gang__queue *q = g->job->leaf->q;

@@ -179,5 +179,9 @@ void gang__bypass_planned(gang_sched *s, const struct gang__gang *g);
 void gang__bypass_release_planned(gang_sched *s);
 /* The gang starts or ends, and has left its wait class: it is no longer starved. */
 void gang__bypass_end(struct gang__gang *g);
+/* The same for a start that the run may take back before the host hears of it; and it does: the
+ * gang is as starved as it was. */
+void gang__bypass_set_aside(struct gang__gang *g);
+void gang__bypass_take_up(gang_sched *s, struct gang__gang *g);
 
 #endif

@@ -104,8 +104,10 @@ static bool is_plain(struct gang__preemption *p, const struct gang__victim *x)
     if (p->taker->job->leaf->q->reclaim == GANG_PREEMPT_LOWER &&
         g->job->priority >= p->taker->job->priority)
         return false;
-    return (!g->preempt.cooldowns && !p->taker->preempt.cooldowns) ||
-           gang__cooldown_rule(p->s, x, p->taker, NULL) == GANG_PROTECTED_NOT;
+    bool ever = g->preempt.cooldowns || p->taker->preempt.cooldowns;
+    if (ever && gang__cooldown_rule(p->s, x, p->taker, NULL) != GANG_PROTECTED_NOT)
+        return false;
+    return !gang__stays_in_run(p->s, g, false);
 }
 
 /* The victim leaves the snapshot, and x->node is its node. False: it holds something else, too, or

@@ -38,9 +38,9 @@ static bool place_on_theirs(struct gang__preemption *p)
     return gang__preempt_place_in(p, &w);
 }
 
-/* Take the first `count` victims that may move: gangs, and tasks above a minimum. False: there are
- * fewer. */
-static bool take_first(struct gang__preemption *p, size_t count)
+/* Take the first `count` victims that may move: gangs, and tasks above a minimum, of those whose
+ * start the host has not heard of (untold), or of the others. False: there are fewer. */
+static bool take_first(struct gang__preemption *p, size_t count, bool untold)
 {
     gang_sched *s = p->s;
     struct gang__victim v;
@@ -48,8 +48,9 @@ static bool take_first(struct gang__preemption *p, size_t count)
         s->preempt.victims->failed = true;
     while (s->preempt.victims->count < count && gang__victims_next(s, &v)) {
         s->steps++;
-        if (gang__preempt_may_take(p, &v) == GANG__MAY &&
-            gang__cooldown_rule(s, &v, p->taker, NULL) == GANG_PROTECTED_NOT)
+        if (v.g->untold.start == untold && gang__preempt_may_take(p, &v) == GANG__MAY &&
+            gang__cooldown_rule(s, &v, p->taker, NULL) == GANG_PROTECTED_NOT &&
+            !gang__stays_in_run(s, v.g, true))
             (void)!gang__preempt_take(p, &v);
     }
     gang__victims_close(s);
@@ -58,13 +59,13 @@ static bool take_first(struct gang__preemption *p, size_t count)
 
 /* Candidates are doubled until the taker has a place and no victim is lost. Each number is tried
  * with the taker anywhere, and with the taker on the nodes of the victims. */
-bool gang__preempt_consolidate(struct gang__preemption *p)
+static bool consolidate(struct gang__preemption *p, bool untold)
 {
     for (size_t count = 1; count <= MOST_MOVABLE; count *= 2)
         for (int theirs = 0; theirs < 2; theirs++) {
             if (!gang__preempt_begin(p, GANG__PREEMPT_MOVE))
                 return false;
-            bool all = take_first(p, count);
+            bool all = take_first(p, count, untold);
             bool found = p->s->preempt.victims->count > 0 &&
                          (theirs ? place_on_theirs(p) : gang__preempt_place(p));
             if (gang__preempt_end(p, found && gang__preempt_settle(p)))
@@ -73,4 +74,10 @@ bool gang__preempt_consolidate(struct gang__preemption *p)
                 return false;
         }
     return false;
+}
+
+/* First gangs that nobody has to move: they take other places before the host hears of them. */
+bool gang__preempt_consolidate(struct gang__preemption *p)
+{
+    return (p->s->untold.starts.first && consolidate(p, true)) || consolidate(p, false);
 }

@@ -20,6 +20,10 @@
  * spared, so that each of them is stopped at most once. By 2 no two gangs preempt each other.
  * Preemption by rank alone ends without a cooldown: rank.c has the proof.
  *
+ * Of what the host has not heard of (record/untold.h) both hold until the next event alone; with
+ * preempt_cooldown_ns -1, which switches the rules off, for the rest of the run: else two gangs that
+ * cost nobody anything could take turns in it for ever.
+ *
  * A gang remembers few stops. If there are more, the last entry stands for all queues. */
 #include "sched/preempt/preempt_in.h"
 
@@ -32,6 +36,7 @@ struct gang__cooldown {
     bool moved;             /* it lost nothing */
     uint64_t stop;          /* number of the stop, of sched.preempt.stops */
     uint64_t event, bounds; /* sched.external_events and usage.bounds_count then */
+    uint64_t run;           /* it holds in this one of sched.runs alone; 0: as said above */
     int64_t until_ns;
 };
 
@@ -50,17 +55,33 @@ bool gang__cooldowns_copy(gang_sched *s, struct gang__gang *to, const struct gan
     return to->preempt.cooldowns != NULL;
 }
 
+/* Is the gang to remember that it is stopped? */
+static bool remembers(const gang_sched *s, const struct gang__gang *g)
+{
+    return s->opts.preempt_cooldown_ns >= 0 || g->untold.at;
+}
+
+/* Has the host not heard of the victim? */
+static bool is_untold(const struct gang__victim *v)
+{
+    const struct gang__gang_untold *u = &v->g->untold;
+    size_t i = 0;
+    while (!v->whole && i < u->count && u->tasks[i] != v->task)
+        i++;
+    return u->start || (!v->whole && i < u->count);
+}
+
 bool gang__cooldown_prepare(gang_sched *s, struct gang__gang *g)
 {
-    if (s->opts.preempt_cooldown_ns >= 0 && !g->preempt.cooldowns)
+    if (remembers(s, g) && !g->preempt.cooldowns)
         g->preempt.cooldowns = gang__zalloc(&s->mem, 1, sizeof(*g->preempt.cooldowns));
-    return s->opts.preempt_cooldown_ns < 0 || g->preempt.cooldowns;
+    return !remembers(s, g) || g->preempt.cooldowns;
 }
 
 /* Is the entry in force? */
 static bool holds(const gang_sched *s, const struct gang__cooldown *c)
 {
-    return c->bounds == s->usage.bounds_count &&
+    return c->bounds == s->usage.bounds_count && (c->run == 0 || c->run == s->runs) &&
            (s->now_ns < c->until_ns || c->event == s->external_events);
 }
 
@@ -71,8 +92,10 @@ static struct gang__cooldown *entry_for(const gang_sched *s, struct gang__cooldo
 {
     for (uint32_t i = 0; i < all->count; i++)
         if (all->of[i].taker == with->taker && all->of[i].whole == with->whole &&
-            all->of[i].moved == with->moved)
+            all->of[i].moved == with->moved) {
+            with->until_ns = gang__max(with->until_ns, all->of[i].until_ns);
             return &all->of[i];
+        }
     for (uint32_t i = 0; i < all->count; i++)
         if (!holds(s, &all->of[i]))
             return &all->of[i];
@@ -95,10 +118,13 @@ void gang__cooldown_note(gang_sched *s, const struct gang__victim *v,
                                .stop = ++s->preempt.stops,
                                .event = s->external_events,
                                .bounds = s->usage.bounds_count};
-    if (s->opts.preempt_cooldown_ns < 0)
+    if (!remembers(s, v->g))
         return;
-    c.until_ns = gang__add_sat(
-        s->now_ns, gang__max(s->opts.preempt_cooldown_ns, v->g->job->leaf->q->min_runtime_ns));
+    c.run = s->opts.preempt_cooldown_ns < 0 ? s->runs : 0;
+    c.until_ns = is_untold(v)
+                     ? s->now_ns
+                     : gang__add_sat(s->now_ns, gang__max(s->opts.preempt_cooldown_ns,
+                                                          v->g->job->leaf->q->min_runtime_ns));
     struct gang__cooldown *to = entry_for(s, v->g->preempt.cooldowns, &c);
     *to = c;
 }
@@ -109,7 +135,9 @@ static bool in_force(gang_sched *s, const struct gang__cooldown *c)
 {
     if (!holds(s, c))
         return false;
-    if (s->now_ns < c->until_ns)
+    if (c->run > 0)
+        s->preempt.look_again = true;
+    else if (s->now_ns < c->until_ns)
         s->preempt.min_runtime_due_ns = gang__min(s->preempt.min_runtime_due_ns, c->until_ns);
     else
         s->preempt.until_event = true;

@@ -191,12 +191,15 @@ static void move_tasks(struct gang__preemption *p, size_t from, int64_t most, in
 
 /* ---- all victims ----------------------------------------------------------------------------- */
 
-/* May the gang move at all? Tasks of a gang that falls whole are asked with it. */
-static bool is_movable(const struct gang__victim *x)
+/* May the gang move at all? Tasks of a gang that falls whole are asked with it. One of whose start
+ * the host has not heard moves only for consolidation; else it waits again, and may start elsewhere
+ * in the same run. */
+static bool is_movable(const struct gang__preemption *p, const struct gang__victim *x)
 {
     const struct gang__gang *g = x->g;
     bool in_row = !g->sliced || (x->whole && is_at_minimum(g) && g->request_class->even);
-    return in_row && g->ended == 0 && !g->reports.below_min && !g->places &&
+    bool told = !g->untold.start || (p->mode == GANG__PREEMPT_MOVE && !g->untold.places);
+    return told && in_row && g->ended == 0 && !g->reports.below_min && !g->places &&
            g->job->leaf->q->preempt != GANG_PREEMPT_MODE_CANCEL &&
            (x->whole ? true
                      : !g->victim.tentative && !gang__gang_request(g)->exclusive &&
@@ -213,7 +216,7 @@ bool gang__preempt_move(struct gang__preemption *p)
     for (size_t i = 0; i < v->count && !(lost && p->mode == GANG__PREEMPT_MOVE); i++) {
         struct gang__victim *x = &v->list[i];
         bool could = !x->moves && moved < s->opts.max_moves &&
-                     !(x->whole && x->g->request_class == full) && is_movable(x);
+                     !(x->whole && x->g->request_class == full) && is_movable(p, x);
         gang__victim_prefetch(v, i + GANG__VICTIMS_AHEAD);
         if (could && x->whole)
             moved += move_gang(p, x, &full);

@@ -12,12 +12,14 @@
  *   user_rules.c      what it may take from users above their user limit
  *   borrowers.c       which victims borrow nodes of the taker's partition
  *   rank.c            which gangs of other leaves it may take whatever fair shares are
- *   victims.c         which gangs may be preempted at all, and in which order
+ *   protected.c       which gangs and tasks may be preempted at all
+ *   victims.c         in which order they are victims
  *   dry_run.c         taking victims, and placing the taker, on a snapshot and in the usage
  *   spare.c           which victims stay after all
  *   move.c            which of the others move
  *   preempt_commit.c  the same for real
  *   result.c          do the rules allow the state that results?
+ *   this_run.c        what of the run that is under way may be preempted in it
  *   cooldown.c        which victims are spared because they were stopped for the queue before
  *   consolidate.c     attempts in which others only move
  *   would_preempt.c   what an attempt would do, and which rule protects which gang */
@@ -381,6 +383,15 @@ void gang__victims_skip_leaf(gang_sched *s);
 void gang__victims_drop_leaf(gang_sched *s, const struct gang__queue_state *leaf);
 void gang__victims_close(gang_sched *s);
 
+void gang__cursor_free(gang_sched *s, struct gang__cursor *c);
+
+/* ---- protected.c ----------------------------------------------------------------------------- */
+
+/* Does a rule protect the gang and all its tasks? */
+bool gang__victim_is_protected(gang_sched *s, const struct gang__gang *g);
+/* The tasks of the gang that may go one by one, in their order; none if memory is short
+ * (victims->failed). */
+void gang__spares_load(gang_sched *s, struct gang__cursor *c, struct gang__gang *gang);
 /* May the gang be preempted as a whole: is none of its groups protected? */
 bool gang__may_preempt_whole(const struct gang__gang *g);
 /* Which rule protects the gang, and all its tasks above a minimum, from any taker?
@@ -467,6 +478,16 @@ int32_t gang__cooldown_rule(gang_sched *s, const struct gang__victim *v,
 bool gang__cooldown_prepare(gang_sched *s, struct gang__gang *g);
 void gang__cooldown_note(gang_sched *s, const struct gang__victim *v,
                          const struct gang__gang *taker);
+
+/* ---- this_run.c ------------------------------------------------------------------------------ */
+
+/* Is nothing of the gang preempted, or moved, before the run that is under way is over? The caller
+ * asks it last: if so, the next run looks again. */
+bool gang__stays_in_run(gang_sched *s, const struct gang__gang *g, bool moves);
+
+/* The same of single tasks of a gang that resumes in this run, and of which the host has not
+ * heard: it is preempted whole, or later. */
+bool gang__resumes_in_run(gang_sched *s, const struct gang__gang *g);
 
 /* ---- preempt_commit.c ------------------------------------------------------------------------ */
 

@@ -32,7 +32,8 @@ static enum choice choose(struct gang__preemption *p, const struct gang__victim 
     bool is_victim = p->again && !v->whole && v->g->victim.tentative_tasks[v->group] &&
                      gang__preempt_has_task(p->s, v->g, v->task);
     return may != GANG__MAY || is_victim || is_barred(p, v->g) ||
-                   gang__cooldown_rule(p->s, v, p->taker, NULL) != GANG_PROTECTED_NOT
+                   gang__cooldown_rule(p->s, v, p->taker, NULL) != GANG_PROTECTED_NOT ||
+                   gang__stays_in_run(p->s, v->g, false)
                ? SKIP
                : TAKE;
 }

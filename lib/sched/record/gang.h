@@ -83,6 +83,9 @@ struct gang__gang_preempt {
     /* sched.external_events and 1 when victims had stopped for it and it could not start after
      * all: until another event nothing is preempted for it. */
     uint64_t handover_failed_at;
+    /* sched.runs when the host heard of its start, or of more tasks, last. Nothing of it is
+     * preempted in that run. */
+    uint64_t told_in;
 };
 
 /* Stops of the gang, and the handover that frees capacity for it (owner: stop). */
@@ -129,12 +132,19 @@ struct gang__gang_reports {
 
 /* What it was granted in this run, and the host has not heard of (record/untold.h). */
 struct gang__gang_untold {
-    struct gang__gang *next, **at; /* in sched.untold; at is NULL: it is not in it */
-    int64_t *tasks;                /* numbers of tasks that were added */
+    struct gang__untold_list *list; /* of sched.untold, in which it is; */
+    struct gang__gang *next, **at;  /* at is NULL: it is in none */
+    int64_t *tasks;                 /* numbers of tasks that were added */
     size_t count, cap;
-    int32_t reason; /* GANG_REASON_* */
-    bool start;     /* its start */
-    bool took;      /* gangs were stopped for some of the tasks */
+    int32_t reason, start_reason; /* GANG_REASON_*, of these tasks and of its start */
+    bool start;                   /* its start */
+    bool took;                    /* gangs were stopped for some of it */
+    bool hidden; /* op start is under way: public calls do not show the tasks that were added */
+    struct gang_placement *places; /* start: it resumes; its places, to have them again, */
+    /* and what is set aside of its bypass (order/bypass.c) */
+    bool had_turn;
+    uint8_t starved; /* GANG__STARVED_* */
+    int64_t bypassed;
 };
 
 struct gang__gang {

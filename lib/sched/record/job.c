@@ -31,7 +31,7 @@ int32_t gang__job_state_now(const struct gang__job *job)
         const struct gang__gang *g = &job->gang[i];
         bool out = gang__slice_is_suspended(g);
         runs = runs || (g->alloc != GANG_ID_NONE && !out && !g->untold.start);
-        suspended = suspended || g->places || out;
+        suspended = suspended || g->places || g->untold.places || out;
         stops = stops || g->stop.first || g->stop.moving;
     }
     return job->end != GANG_END_NONE ? GANG_JOB_ENDED
@@ -74,5 +74,8 @@ int64_t gang__time_limit_expected(const struct gang__job *job, int64_t from_ns)
 
 int64_t gang__time_limit_from(const gang_sched *s, const struct gang__job *job)
 {
+    for (uint32_t i = 0; i < job->gang_count && job->state != GANG_JOB_RUNNING; i++)
+        if (job->gang[i].alloc != GANG_ID_NONE && !gang__slice_has_run(&job->gang[i]))
+            return s->now_ns; /* it starts now, and the host has not heard of it */
     return gang__add_sat(job->started_ns, gang__job_paused(s, job));
 }

@@ -186,7 +186,8 @@ struct gang__preempt_sched {
     uint64_t victim_classes;    /* and the classes of preemption of those gangs, as bits */
     int64_t preempted_tasks;    /* in this run, of max_preempted_tasks */
     int64_t min_runtime_due_ns; /* when a gang may preempt, or be a victim, that may not yet */
-    bool until_event;           /* or may only after the next of external_events */
+    bool until_event;           /* or may only after the next of external_events, */
+    bool look_again;            /* or only in the next run */
     uint64_t stops; /* gangs, and tasks above a minimum, that were preempted or moved so far */
 };
 
@@ -258,8 +259,10 @@ struct gang__foreign_sched {
 
 /* Gangs with grants of this run that the host has not heard of (record/untold.h). */
 struct gang__untold_sched {
-    struct gang__gang *first, **end; /* by untold.next */
-    bool refused;                    /* the host refused one of them */
+    struct gang__untold_list {
+        struct gang__gang *first, **end; /* by untold.next */
+    } starts, growth;
+    bool refused; /* the host refused one of them */
 };
 
 struct gang_sched {

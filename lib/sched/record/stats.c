@@ -43,7 +43,7 @@ void gang__stats_started(gang_sched *s, const struct gang__gang *g, bool resumed
 {
     struct gang__queue_state *leaf = g->job->leaf;
     gang__stats_add(leaf, GANG__STAT_STARTS, 1);
-    gang__stats_add(leaf, GANG__STAT_TASKS_GRANTED, g->tasks);
+    gang__stats_add(leaf, GANG__STAT_TASKS_GRANTED, g->tasks - (int64_t)g->untold.count);
     if (resumed)
         gang__stats_add(leaf, GANG__STAT_RESUMES, 1);
     if (first)

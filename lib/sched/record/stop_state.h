@@ -30,6 +30,7 @@ struct gang__stop {
     gang_job_id because; /* as the op says: for which job, */
     int32_t end;         /* and how its job ends */
     int32_t reason;
+    bool asked;    /* the host was asked: it knows what is to stop */
     bool killed;   /* the host killed it, and is still to report */
     bool suspends; /* the gang resumes later at its places, which are recorded */
     bool stopped;  /* all its tasks have stopped */
@@ -42,7 +43,8 @@ struct gang__stop {
     /* > 0: a host restored it, and `because` may have to get a handover of it; handovers begin in
      * the order of these numbers */
     int32_t restored;
-    int32_t starts_as; /* restored: why `because` starts then */
+    int32_t starts_as; /* restored: why `because` starts then; untold: why its gang started */
+    bool untold, took; /* the host had not heard of the start of its gang; others stopped for it */
 };
 
 /* A handover: capacity on its way to a gang (the taker). Victims stop for it, and free capacity at

@@ -87,22 +87,32 @@ static void forget_places(struct gang__gang *g, const int64_t *tasks, size_t cou
     g->place_count = kept;
 }
 
-/* Tasks that were added in this run, and of which the host has not heard, have stopped. If others
- * were stopped for them, the host hears of them first. */
+/* The host stopped others for what it has not heard of, and another job gets it. */
+static void log_passed_on(gang_sched *s, const struct gang__stop *stop)
+{
+    const struct gang__gang_untold *u = &stop->gang->untold;
+    if (u->took && stop->because != GANG_ID_NONE)
+        gang__log_job(s, GANG_LOG_PASSED_ON, stop->gang->job,
+                      "what others freed for job %llu goes to job %llu",
+                      (unsigned long long)stop->gang->job->id, (unsigned long long)stop->because);
+}
+
+/* Tasks that were added in this run, and of which the host has not heard, have stopped. */
 static void stop_untold(gang_sched *s, struct gang__stop *stop)
 {
     struct gang__gang_untold *u = &stop->gang->untold;
     size_t others = part_untold(stop), count = u->count - others;
-    struct gang_event e = gang__event_of(s, stop->gang, u->reason, "more tasks");
-    e.tasks = u->tasks + others;
-    e.task_count = count;
-    bool told = count > 0 && u->took && s->ops.grow && s->ops.grow(&e, s->user) == GANG_OK;
-    for (size_t i = 0; i < count && !told; i++)
-        (void)note_task_stopped(stop, u->tasks[others + i]);
-    if (count > 0 && !told) {
+    const int64_t *tasks = u->tasks + others;
+    for (size_t i = 0; i < count; i++)
+        (void)note_task_stopped(stop, tasks[i]);
+    if (u->start || count > 0) {
+        log_passed_on(s, stop);
+        gang__untold_taken(s, stop, u->start ? NULL : tasks, count);
+    }
+    if (count > 0) {
         gang__stop_mark(s, stop); /* the host is not shown them either */
         if (stop->suspends)
-            forget_places(stop->gang, e.tasks, count);
+            forget_places(stop->gang, tasks, count);
     }
     u->count = others;
 }
@@ -170,6 +180,8 @@ void gang__stop_due(gang_sched *s, struct gang__job *job)
 void gang__gang_clear(gang_sched *s, struct gang__gang *g)
 {
     gang__usage_out(s, g);
+    if (g->untold.start)
+        gang__bypass_take_up(s, g);
     gang__untold_forget(s, g);
     memset(g->has, 0, gang__gang_request(g)->group_count * sizeof(*g->has));
     g->tasks = 0;
@@ -235,8 +247,9 @@ static void count_preempted(gang_sched *s, const struct gang__stop *stop, bool h
         stop->reason != GANG_REASON_SLICE && stop->reason != GANG_REASON_REQUEUE &&
         stop->reason != GANG_REASON_DRAIN)
         return;
-    s->info.tasks_preempted += (int64_t)stop->left;
-    if (all)
+    if (!stop->untold)
+        s->info.tasks_preempted += (int64_t)stop->left;
+    if (all && !stop->untold)
         job->preemptions++;
     if (all || !stop->gang->demands) /* else it goes on to demand what it demanded */
         stop->gang->preempt.stopped =
@@ -260,6 +273,9 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
     struct gang__gang *g = stop->gang;
     struct gang__job *job = g->job;
     bool has_run = gang__slice_has_run(g);
+    stop->untold = g->untold.start;
+    stop->took = g->untold.took;
+    stop->starts_as = g->untold.start_reason;
     stop->because = because;
     stop->end = end;
     stop->deadline_ns = stop->next_ns = gang__add_sat(s->now_ns, job->leaf->q->grace_ns);
@@ -284,6 +300,7 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
         stopped_all(s, stop);
         return GANG_OK;
     }
+    stop->asked = true;
     if (gang__stop_ask(s, stop)) {
         stop_ends(s, stop);
         return GANG_OK;
@@ -305,6 +322,7 @@ void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gan
     stop->killed = kept->what == GANG_STOP_KILLED;
     stop->restored = kept->handover > 0 || kept->what != GANG_STOP_MOVED ? kept->handover : 1;
     stop->starts_as = kept->starts_as;
+    stop->asked = true;
     s->stop.restored = s->stop.restored || stop->restored;
     stop->next = g->stop.first;
     g->stop.first = stop;
