@@ -30,6 +30,7 @@ struct gang__stop {
     gang_job_id because; /* as the op says: for which job, */
     int32_t end;         /* and how its job ends */
     int32_t reason;
+    bool has_run;  /* the host has heard of the start of the gang: it is asked */
     bool killed;   /* the host killed it, and is still to report */
     bool suspends; /* the gang resumes later at its places, which are recorded */
     bool stopped;  /* all its tasks have stopped */

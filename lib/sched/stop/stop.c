@@ -89,7 +89,7 @@ static void forget_places(struct gang__gang *g, const int64_t *tasks, size_t cou
 
 /* Tasks that were added in this run, and of which the host has not heard, have stopped. If others
  * were stopped for them, the host hears of them first. */
-static void stop_untold(gang_sched *s, struct gang__stop *stop)
+void gang__stop_tell_added(gang_sched *s, struct gang__stop *stop)
 {
     struct gang__gang_untold *u = &stop->gang->untold;
     size_t others = part_untold(stop), count = u->count - others;
@@ -254,15 +254,14 @@ static void count_stop(gang_sched *s, const struct gang__stop *stop)
         gang__stats_stopped(s, stop->gang, stop->reason, stop->tasks ? (int64_t)stop->left : 0);
 }
 
-int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id because,
-                         struct gang__handover *handover, int32_t end)
+void gang__stop_book(gang_sched *s, struct gang__stop *stop, gang_job_id because,
+                     struct gang__handover *handover, int32_t end)
 {
     struct gang__gang *g = stop->gang;
-    struct gang__job *job = g->job;
-    bool has_run = gang__slice_has_run(g);
+    stop->has_run = gang__slice_has_run(g);
     stop->because = because;
     stop->end = end;
-    stop->deadline_ns = stop->next_ns = gang__add_sat(s->now_ns, job->leaf->q->grace_ns);
+    stop->deadline_ns = stop->next_ns = gang__add_sat(s->now_ns, g->job->leaf->q->grace_ns);
     stop->handover = handover;
     if (handover) {
         stop->next_of_handover = handover->stops;
@@ -271,16 +270,20 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
     stop->next = g->stop.first;
     g->stop.first = stop;
     gang__order_leave(s, g);
-    stop_untold(s, stop);
     count_stop(s, stop);
     leave_usage(s, g, stop);
     if (stop->to && handover)
         gang__move_begin(s, stop);
     gang__stopping_in(stop);
-    count_preempted(s, stop, has_run);
+    count_preempted(s, stop, stop->has_run);
+}
+
+int32_t gang__stop_request(gang_sched *s, struct gang__stop *stop)
+{
+    struct gang__job *job = stop->gang->job;
     /* The host is not asked if all tasks were asked earlier, one by one, or if the host has not
      * heard of the start. */
-    if (stop->left == 0 || !has_run) {
+    if (stop->left == 0 || !stop->has_run) {
         stopped_all(s, stop);
         return GANG_OK;
     }
@@ -291,6 +294,14 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
     gang__job_state(s, job, stop->reason, "stopping");
     gang__wake_job(s, job, GANG__WAKE_SETTLE);
     return 1;
+}
+
+int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id because,
+                         struct gang__handover *handover, int32_t end)
+{
+    gang__stop_tell_added(s, stop);
+    gang__stop_book(s, stop, because, handover, end);
+    return gang__stop_request(s, stop);
 }
 
 void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gang__kept_stop *kept)
