@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Committing an attempt: first all that needs memory (stops, the handover), then the requests to
- * stop, which cannot fail. */
+/* Committing an attempt: first all that needs memory (stops, the handover), then the books of all
+ * victims, then the requests to stop, which cannot fail. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,8 +109,8 @@ static void expect(const struct gang__victim *x)
     __builtin_prefetch(&g->job->preemptions, 1);
 }
 
-/* A callback may have stopped a victim meanwhile. */
-static void ask_to_stop(struct gang__preemption *p, struct gang__handover *handover)
+/* All victims leave the usage, which counts the taker. The host is not called. */
+static void book_stops(struct gang__preemption *p, struct gang__handover *handover)
 {
     gang_sched *s = p->s;
     struct gang__victims *v = s->preempt.victims;
@@ -119,12 +119,20 @@ static void ask_to_stop(struct gang__preemption *p, struct gang__handover *hando
         gang__victim_prefetch(v, i + GANG__VICTIMS_AHEAD);
         if (i + GANG__VICTIMS_AHEAD / 2 < v->count)
             expect(&v->list[i + GANG__VICTIMS_AHEAD / 2]);
-        if (stop && stop->gang->alloc == stop->alloc) {
-            gang__cooldown_note(s, &v->list[i], p->taker);
-            (void)!gang__stop_begin(s, stop, p->taker->job->id, handover, GANG_END_NONE);
-        } else if (stop)
-            gang__stop_discard(s, stop);
+        if (!stop)
+            continue;
+        gang__cooldown_note(s, &v->list[i], p->taker);
+        gang__stop_book(s, stop, p->taker->job->id, handover, GANG_END_NONE);
     }
+}
+
+/* The host may be called, and reads the usage: it is right since all victims are booked. */
+static void ask_to_stop(gang_sched *s)
+{
+    struct gang__victims *v = s->preempt.victims;
+    for (size_t i = 0; i < v->count; i++)
+        if (v->list[i].stop)
+            (void)!gang__stop_request(s, v->list[i].stop);
 }
 
 /* Where preempted jobs end, a job ends with the first of its gangs: its other gangs are asked to
@@ -153,10 +161,11 @@ bool gang__preempt_commit(struct gang__preemption *p)
         return false;
     }
     s->preempt.preempted_tasks += p->tasks;
-    gang__trial_drop(&p->trial); /* each victim leaves the usage when it is asked to stop */
+    gang__trial_drop(&p->trial); /* each victim leaves the usage when it is booked */
     gang__partition_keep(s, taker);
     gang__handover_begin(s, handover);
-    ask_to_stop(p, handover);
+    book_stops(p, handover);
+    ask_to_stop(s);
     gang__slice_forget_views(s);
     stop_rest(p);
     gang__handovers_finish(s);

@@ -31,6 +31,7 @@ struct gang__stop {
     int32_t end;         /* and how its job ends */
     int32_t reason;
     bool asked;    /* the host was asked: it knows what is to stop */
+    bool has_run;  /* the host has heard of the start of the gang: it is asked */
     bool killed;   /* the host killed it, and is still to report */
     bool suspends; /* the gang resumes later at its places, which are recorded */
     bool stopped;  /* all its tasks have stopped */

@@ -267,18 +267,17 @@ static void count_stop(gang_sched *s, const struct gang__stop *stop)
         gang__stats_stopped(s, stop->gang, stop->reason, stop->tasks ? (int64_t)stop->left : 0);
 }
 
-int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id because,
-                         struct gang__handover *handover, int32_t end)
+void gang__stop_book(gang_sched *s, struct gang__stop *stop, gang_job_id because,
+                     struct gang__handover *handover, int32_t end)
 {
     struct gang__gang *g = stop->gang;
-    struct gang__job *job = g->job;
-    bool has_run = gang__slice_has_run(g);
     stop->untold = g->untold.start;
     stop->took = g->untold.took;
     stop->starts_as = g->untold.start_reason;
+    stop->has_run = gang__slice_has_run(g);
     stop->because = because;
     stop->end = end;
-    stop->deadline_ns = stop->next_ns = gang__add_sat(s->now_ns, job->leaf->q->grace_ns);
+    stop->deadline_ns = stop->next_ns = gang__add_sat(s->now_ns, g->job->leaf->q->grace_ns);
     stop->handover = handover;
     if (handover) {
         stop->next_of_handover = handover->stops;
@@ -293,10 +292,15 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
     if (stop->to && handover)
         gang__move_begin(s, stop);
     gang__stopping_in(stop);
-    count_preempted(s, stop, has_run);
+    count_preempted(s, stop, stop->has_run);
+}
+
+int32_t gang__stop_request(gang_sched *s, struct gang__stop *stop)
+{
+    struct gang__job *job = stop->gang->job;
     /* The host is not asked if all tasks were asked earlier, one by one, or if the host has not
      * heard of the start. */
-    if (stop->left == 0 || !has_run) {
+    if (stop->left == 0 || !stop->has_run) {
         stopped_all(s, stop);
         return GANG_OK;
     }
@@ -308,6 +312,13 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
     gang__job_state(s, job, stop->reason, "stopping");
     gang__wake_job(s, job, GANG__WAKE_SETTLE);
     return 1;
+}
+
+int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id because,
+                         struct gang__handover *handover, int32_t end)
+{
+    gang__stop_book(s, stop, because, handover, end);
+    return gang__stop_request(s, stop);
 }
 
 void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gang__kept_stop *kept)
