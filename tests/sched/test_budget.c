@@ -196,6 +196,22 @@ START_TEST(a_shorter_job_of_the_same_request_fits)
 }
 END_TEST
 
+START_TEST(what_a_running_job_no_longer_needs_is_for_others)
+{
+    struct gang_budget b = gpu_hours(4, GANG_BUDGET_SAFE);
+    struct gang_queue_spec q = queue_with("q", &b, 1);
+    open_with(&q, 1);
+    gang_job_id runs = submit("q", "u", 1, 3), other = submit("q", "u", 1, 2);
+    host_run(&h, 0);
+    ck_assert_int_eq(host_tasks(&h, runs), 1);
+    ck_assert_int_eq(host_tasks(&h, other), 0);
+    MUST(gang_job_set_time_limit(h.s, runs, 2 * HOUR));
+    host_run(&h, 0);
+    ck_assert_int_eq(host_tasks(&h, other), 1);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(a_promised_extension_is_not_given)
 {
     struct gang_budget b = gpu_hours(4, GANG_BUDGET_SAFE);
@@ -447,6 +463,7 @@ int main(void)
     tcase_add_test(tests, running_jobs_may_finish);
     tcase_add_test(tests, each_user_has_a_budget_of_its_own);
     tcase_add_test(tests, a_shorter_job_of_the_same_request_fits);
+    tcase_add_test(tests, what_a_running_job_no_longer_needs_is_for_others);
     tcase_add_test(tests, a_promised_extension_is_not_given);
     tcase_add_test(tests, bad_budgets_are_refused);
     tcase_add_test(tests, a_copy_remembers_a_budget_that_is_not_configured_now);

@@ -254,6 +254,22 @@ START_TEST(what_was_told_stays_until_the_next_run)
 }
 END_TEST
 
+/* The next run would take the places again if that were an event. */
+START_TEST(reports_that_tasks_run_are_no_events)
+{
+    gang_job_id id = host_gang(&h, "q", 2, 0);
+    host_run(&h, 1);
+    uint64_t events = h.s->external_events;
+    host_report(&h, id, 0, GANG_TASK_STARTED);
+    host_report(&h, id, 0, GANG_TASK_HEARTBEAT);
+    host_run(&h, 1);
+    ck_assert_uint_eq(h.s->external_events, events);
+    host_report(&h, id, 0, GANG_TASK_FAILED);
+    host_run(&h, 1);
+    ck_assert_uint_gt(h.s->external_events, events);
+}
+END_TEST
+
 /* ---- out of memory ---- */
 
 /* Memory is short at any moment: the job of the highest priority runs in the end. */
@@ -296,6 +312,7 @@ int main(void)
     tcase_add_test(tests, tasks_that_others_are_entitled_to_are_not_added);
     tcase_add_test(tests, a_callback_sees_what_the_host_was_told);
     tcase_add_test(tests, what_was_told_stays_until_the_next_run);
+    tcase_add_test(tests, reports_that_tasks_run_are_no_events);
     tcase_add_test(tests, short_of_memory_nothing_is_lost);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -313,11 +313,14 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc
     gang_result r = s->reserve.count > 0 ? gang__reserve_put_handovers(&t) : GANG_OK;
     if (r == GANG_OK)
         r = gang__reserve_try(s, g, id, why, attempt);
+    /* Beside the handovers, too: a gang that finds no plan here is tried again, and then finds one
+     * beside them, for ever. */
+    bool again = gang__backfill_plan_again(s, aside);
     gang__trial_drop(&t);
     g->calendar.retried = false;
     if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !g->calendar.plan)
         r = blame_reservations(s, g, r, why);
-    if (!gang__backfill_plan_again(s, aside) && r != GANG_OK)
+    if (!again && r != GANG_OK)
         r = GANG_ENOMEM;
     if (r != GANG_OK && gang__partition_is_fallback(g)) /* the caller plans it in the first one */
         return r == GANG_ENOMEM ? fail(s) : r;

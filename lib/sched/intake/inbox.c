@@ -193,12 +193,21 @@ static void fetch_next(const struct gang__message *m)
         __builtin_prefetch((const char *)gang__message_job(next) + at, 1);
 }
 
+/* Does the message only say that what the scheduler asked for was done, or that it goes on? Then it
+ * is no event from outside: nothing changes that others wait for. */
+static bool is_answer(const struct gang__message *m)
+{
+    return m->what == GANG__MESSAGE_TASKS &&
+           (m->how == GANG_TASK_STOPPED || m->how == GANG_TASK_STARTED ||
+            m->how == GANG_TASK_HEARTBEAT);
+}
+
 bool gang__inbox_step(gang_sched *s)
 {
     const struct gang__message *m = s->intake.backlog;
     if (!m || !gang__run_step(s))
         return false;
-    bool answers = m->what == GANG__MESSAGE_TASKS && m->how == GANG_TASK_STOPPED;
+    bool answers = is_answer(m);
     fetch_next(m);
     if (!take_first(s)) { /* again in the next run, and before all that came after it */
         s->no_memory = s->unfinished = true;
@@ -206,7 +215,7 @@ bool gang__inbox_step(gang_sched *s)
     }
     s->info.messages++;
     gang__stats_add_all(s, GANG__STAT_MESSAGES, 1);
-    if (!answers) /* its own request is no external event */
+    if (!answers)
         gang__wake_event(s);
     return true;
 }

@@ -54,8 +54,8 @@ void gang__timer_clear(gang_sched *s, struct gang__job *job)
 /* A timer that is due stays until it fires. For some events the due time is the only record. */
 void gang__timer_set(gang_sched *s, struct gang__job *job)
 {
-    if (job->leaf->q->budgeted)
-        gang__budget_retime(s, job);
+    if (job->leaf->q->budgeted && gang__budget_retime(s, job))
+        gang__order_unblock_queues(s, job->leaf);
     if (job->due_ns <= s->now_ns)
         return;
     int64_t due = gang__timer_due(s, job);

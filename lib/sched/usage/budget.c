@@ -61,16 +61,19 @@ void gang__budget_count(gang_sched *s, struct gang__gang *g, int64_t sign)
         }
 }
 
-void gang__budget_retime(gang_sched *s, struct gang__job *job)
+bool gang__budget_retime(gang_sched *s, struct gang__job *job)
 {
+    bool less = false;
     int64_t end = job->state == GANG_JOB_ENDED ? 0 : end_of(s, job);
     for (uint32_t i = 0; i < job->gang_count; i++) {
         struct gang__gang *g = &job->gang[i];
         if (g->tasks == 0 || g->budget_end_ns == end)
             continue;
+        less = less || end < g->budget_end_ns;
         gang__budget_count(s, g, -1);
         gang__budget_count(s, g, 1);
     }
+    return less;
 }
 
 /* How long the gang may use what it gets now. A job that is not running has its whole time limit,

@@ -277,9 +277,10 @@ bool gang__budget_make(gang_sched *s, struct gang__queue_state *state, const str
 bool gang__budgets_enter(gang_sched *s, struct gang__queue_state *leaf, const char *user);
 
 /* The tasks that the gang has enter the books of its queues (sign 1), or leave them (-1). retime:
- * the end of the job may have changed. promise: the gang is about to get `times` these amounts. */
+ * the end of the job may have changed; true: it is earlier, and others may use more. promise: the
+ * gang is about to get `times` these amounts. */
 void gang__budget_count(gang_sched *s, struct gang__gang *g, int64_t sign);
-void gang__budget_retime(gang_sched *s, struct gang__job *job);
+bool gang__budget_retime(gang_sched *s, struct gang__job *job);
 void gang__budget_promise(const gang_sched *s, struct gang__gang *g, const struct gang__take *take,
                           uint32_t count, int64_t times);
 
