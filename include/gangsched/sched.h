@@ -331,8 +331,9 @@ struct gang_host_ops {
      *     the gang waits as before. If others were stopped for it, op log says which job gets what
      *     they freed (GANG_LOG_PASSED_ON). Until the call, public reads show neither the start nor
      *     tasks that were added.
-     *   - What was told is not preempted or moved in the same run. If a refusal, or a message that
-     *     an op leaves, entitles another gang to it, the next run sees to it.
+     *   - What was told is not preempted in the same run, nor moved before something happens. If
+     *     a refusal, or a message that an op leaves, entitles another gang to it, the next run sees
+     *     to it.
      *   - A run that is cut by gang_run_opts.max_steps tells what it has decided so far. */
     int32_t (*start)(const struct gang_event *event, void *user);
     /** A running gang was granted more tasks: all that it got in this run, in one call after all

@@ -184,6 +184,7 @@ static void copy_gang_state(struct gang__gang *to, const struct gang__gang *from
     to->bypass.had_turn = from->bypass.had_turn;
     to->preempt.handover_failed_at = from->preempt.handover_failed_at;
     to->preempt.took = from->preempt.took;
+    to->preempt.told_at = from->preempt.told_at;
     to->reports.below_min = from->reports.below_min;
     to->reports.refill = from->reports.refill;
     to->ended = from->ended;

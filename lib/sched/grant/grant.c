@@ -85,6 +85,13 @@ static bool has_begun(const struct gang__job *job)
     return begun;
 }
 
+/* The host has heard of a start, or of more tasks. */
+static void note_told(const gang_sched *s, struct gang__gang *g)
+{
+    g->preempt.told_in = s->runs;
+    g->preempt.told_at = s->external_events + 1;
+}
+
 static void note_refusal(gang_sched *s, const struct gang__job *job, const char *fmt)
 {
     gang__stats_add(job->leaf, GANG__STAT_REFUSALS, 1);
@@ -150,7 +157,7 @@ bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason)
     }
     gang__untold_places_free(s, g);
     gang__stats_started(s, g, resumes, !has_begun(job));
-    g->preempt.told_in = s->runs;
+    note_told(s, g);
     g->begun = true;
     job->next_back_off_ns = job->back_off_ns;
     job->ready_ns = -1;
@@ -234,7 +241,7 @@ static bool report_growth(gang_sched *s, struct gang__gang *g)
     }
     s->info.tasks_granted += (int64_t)e.task_count;
     gang__stats_add(g->job->leaf, GANG__STAT_TASKS_GRANTED, (int64_t)e.task_count);
-    g->preempt.told_in = s->runs;
+    note_told(s, g);
     gang__untold_forget(s, g);
     gang__reports_note_minimum(s, g);
     gang__job_settle(s, g->job);

@@ -107,7 +107,7 @@ static bool is_plain(struct gang__preemption *p, const struct gang__victim *x)
     bool ever = g->preempt.cooldowns || p->taker->preempt.cooldowns;
     if (ever && gang__cooldown_rule(p->s, x, p->taker, NULL) != GANG_PROTECTED_NOT)
         return false;
-    return !gang__stays_in_run(p->s, g, false);
+    return !gang__stays_in_run(p->s, g);
 }
 
 /* The victim leaves the snapshot, and x->node is its node. False: it holds something else, too, or

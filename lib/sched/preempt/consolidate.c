@@ -50,7 +50,7 @@ static bool take_first(struct gang__preemption *p, size_t count, bool untold)
         s->steps++;
         if (v.g->untold.start == untold && gang__preempt_may_take(p, &v) == GANG__MAY &&
             gang__cooldown_rule(s, &v, p->taker, NULL) == GANG_PROTECTED_NOT &&
-            !gang__stays_in_run(s, v.g, true))
+            !gang__stays_where_it_is(s, v.g))
             (void)!gang__preempt_take(p, &v);
     }
     gang__victims_close(s);

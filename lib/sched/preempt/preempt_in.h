@@ -481,9 +481,13 @@ void gang__cooldown_note(gang_sched *s, const struct gang__victim *v,
 
 /* ---- this_run.c ------------------------------------------------------------------------------ */
 
-/* Is nothing of the gang preempted, or moved, before the run that is under way is over? The caller
- * asks it last: if so, the next run looks again. */
-bool gang__stays_in_run(gang_sched *s, const struct gang__gang *g, bool moves);
+/* Is nothing of the gang preempted before the run that is under way is over? The caller asks it
+ * last: if so, the next run looks again. */
+bool gang__stays_in_run(gang_sched *s, const struct gang__gang *g);
+
+/* Does it not move, because nothing has happened since the host has heard of it? The next event
+ * looks again. */
+bool gang__stays_where_it_is(gang_sched *s, const struct gang__gang *g);
 
 /* The same of single tasks of a gang that resumes in this run, and of which the host has not
  * heard: it is preempted whole, or later. */

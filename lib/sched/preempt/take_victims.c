@@ -33,7 +33,7 @@ static enum choice choose(struct gang__preemption *p, const struct gang__victim 
                      gang__preempt_has_task(p->s, v->g, v->task);
     return may != GANG__MAY || is_victim || is_barred(p, v->g) ||
                    gang__cooldown_rule(p->s, v, p->taker, NULL) != GANG_PROTECTED_NOT ||
-                   gang__stays_in_run(p->s, v->g, false)
+                   gang__stays_in_run(p->s, v->g)
                ? SKIP
                : TAKE;
 }

@@ -13,7 +13,8 @@
  *
  * What the host was told of in this run stays until the run is over. A refusal, a message, or a
  * start for which others waited may lead to more decisions. If the rules then allow to preempt what
- * stays, the next run looks again, and is due at once unless it would only be moved. */
+ * stays, the next run is due at once, and looks again. Until the next event from outside it does
+ * not move. */
 #include "sched/preempt/preempt_in.h"
 
 /* A suspended gang resumes with all tasks that the host has of it, or not at all. */
@@ -26,12 +27,18 @@ bool gang__resumes_in_run(gang_sched *s, const struct gang__gang *g)
     return true;
 }
 
-bool gang__stays_in_run(gang_sched *s, const struct gang__gang *g, bool moves)
+bool gang__stays_in_run(gang_sched *s, const struct gang__gang *g)
 {
     if (!s->running || g->preempt.told_in != s->runs)
         return false;
     s->preempt.look_again = true;
-    if (!moves)
-        s->preempt.min_runtime_due_ns = s->now_ns;
+    s->preempt.min_runtime_due_ns = s->now_ns;
     return true;
+}
+
+bool gang__stays_where_it_is(gang_sched *s, const struct gang__gang *g)
+{
+    bool stays = g->preempt.told_at == s->external_events + 1;
+    s->preempt.until_event = s->preempt.until_event || stays;
+    return stays;
 }

@@ -86,6 +86,7 @@ struct gang__gang_preempt {
     /* sched.runs when the host heard of its start, or of more tasks, last. Nothing of it is
      * preempted in that run. */
     uint64_t told_in;
+    uint64_t told_at; /* and sched.external_events and 1 then: it does not move before the next */
 };
 
 /* Stops of the gang, and the handover that frees capacity for it (owner: stop). */
