@@ -130,8 +130,8 @@ static inline void books_check_limits(void)
     }
 }
 
-/* `between`: also that the library counts all that is held. A callback may ask before the books have
- * heard its answer. */
+/* `between`: also that the library counts all that is held. A callback may ask before the books
+ * have heard its answer. */
 static inline void books_check_counts(bool between)
 {
     for (int q = 0; q < books.tree.count; q++) {

@@ -22,9 +22,9 @@ void gang__stop_discard(gang_sched *s, struct gang__stop *stop);
 int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id because,
                          struct gang__handover *handover, int32_t end);
 
-/* The two steps of gang__stop_begin(). Many stops for one taker take each step together, so that the
- * books are right whenever the host is called. _book(): the tasks leave usage; what the host has not
- * heard of has stopped. The host is not called. _request(): the host is asked; returns as
+/* The two steps of gang__stop_begin(). Many stops for one taker take each step together, so that
+ * the books are right whenever the host is called. _book(): the tasks leave usage; what the host
+ * has not heard of has stopped. The host is not called. _request(): the host is asked; returns as
  * _begin(). */
 void gang__stop_book(gang_sched *s, struct gang__stop *stop, gang_job_id because,
                      struct gang__handover *handover, int32_t end);
