@@ -22,7 +22,6 @@ bool gang__resumes_in_run(gang_sched *s, const struct gang__gang *g)
 {
     if (!g->untold.start || !g->untold.places)
         return false;
-    s->preempt.look_again = true;
     s->preempt.min_runtime_due_ns = s->now_ns;
     return true;
 }
@@ -31,7 +30,6 @@ bool gang__stays_in_run(gang_sched *s, const struct gang__gang *g)
 {
     if (!s->running || g->preempt.told_in != s->runs)
         return false;
-    s->preempt.look_again = true;
     s->preempt.min_runtime_due_ns = s->now_ns;
     return true;
 }
