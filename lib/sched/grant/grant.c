@@ -258,18 +258,22 @@ static void report(gang_sched *s, struct gang__gang *g)
     s->untold.refused = s->untold.refused || !accepted;
 }
 
+/* Of the list. False: none is left in it. */
+static bool report_first(gang_sched *s, const struct gang__untold_list *list)
+{
+    if (list->first)
+        report(s, list->first);
+    return list->first != NULL;
+}
+
 bool gang__grant_report_start(gang_sched *s)
 {
-    if (s->untold.starts.first)
-        report(s, s->untold.starts.first);
-    return s->untold.starts.first != NULL;
+    return report_first(s, &s->untold.starts);
 }
 
 bool gang__grant_report_growth(gang_sched *s)
 {
-    if (s->untold.growth.first)
-        report(s, s->untold.growth.first);
-    return s->untold.growth.first != NULL;
+    return report_first(s, &s->untold.growth);
 }
 
 bool gang__grant_report_sliced(gang_sched *s)

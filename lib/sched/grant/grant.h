@@ -6,8 +6,8 @@
 #include "sched/record/state.h"
 
 /* The gang has got this allocation: usage and orders count it. `moved`: with the tasks that it had
- * elsewhere. gang__grant_report_next() tells the host; a gang in a matrix of time slices is started
- * by its first quantum instead. */
+ * elsewhere. gang__grant_report_start() tells the host; a gang in a matrix of time slices is
+ * started by its first quantum instead. */
 void gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc, int32_t reason,
                        bool moved);
 
@@ -15,7 +15,7 @@ void gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
 bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason);
 
 /* More tasks were granted: `count` numbers, for which memory was reserved (record/untold.h), so
- * many of each group. gang__grant_report_next() tells the host, with this reason. */
+ * many of each group. gang__grant_report_growth() tells the host, with this reason. */
 void gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
                         const int64_t *by_group, int32_t reason);
 
