@@ -29,6 +29,7 @@ enum bench_shape {
     SHAPE_GPU2,  /* 2 GPUs, 16 cores, 128 GiB */
     SHAPE_GPU4,  /* 4 GPUs, 32 cores, 256 GiB */
     SHAPE_NODE,  /* 8 GPUs, 64 cores, 512 GiB */
+    SHAPE_HALF,  /* 8 GPUs, half of the cores and memory: no other task gets a GPU there */
     SHAPE_SHARE, /* a quarter of one GPU, 1 core, 8 GiB */
     SHAPE_COUNT
 };

@@ -51,6 +51,7 @@ static const char help[] =
     "or\n"
     "                       (after:random) with `free_random` of any live allocation of that "
     "shape\n"
+    "        alloc_half     K times the 8 GPUs of a node and half of its cores and memory\n"
     "        alloc_scarce   a whole node of the 0.1 % that have a label (by:label), a model "
     "(by:model)\n"
     "        refuse         what does not fit\n"

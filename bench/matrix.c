@@ -130,6 +130,10 @@ static void pairs_of_nodes(struct maker *m)
             if (gang_is_measured(m, gangs[g]) && fits(m, request, threads_at(m, t)))
                 add(m, LOOP_NEWEST, request, threads_at(m, t), "alloc_node free", "%s", "");
         }
+    struct bench_request half = request_of(SHAPE_HALF, 64);
+    for (size_t t = 0; t < thread_counts(m); t++)
+        if (m->every && !is_python(m) && fits(m, half, threads_at(m, t)))
+            add(m, LOOP_NEWEST, half, threads_at(m, t), "alloc_half free", "%s", "/of:half");
 }
 
 static void whole_nodes(struct maker *m, int32_t fill)
@@ -172,11 +176,13 @@ static void whole_nodes(struct maker *m, int32_t fill)
 }
 
 /* The free nodes are the last: what first-fit comes to by itself. */
-static void packed_nodes(struct maker *m)
+static void packed_nodes(struct maker *m, int32_t fill)
 {
-    scene(m, PATTERN_NODES, 90);
+    scene(m, PATTERN_NODES, fill);
     m->scene.packed = true;
     pairs_of_nodes(m);
+    if (fill != 90)
+        return;
     for (size_t t = 0; t < thread_counts(m); t++)
         if (!is_python(m) && draws(m, m->scene.nodes, threads_at(m, t)) &&
             fits(m, request_of(SHAPE_NODE, 1), threads_at(m, t)))
@@ -330,7 +336,20 @@ static void builds(struct maker *m)
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-/* A million nodes take long to build: only what shows how cost grows with their number. */
+/* Whole nodes beside the mutex in all states: how full, scattered or packed. */
+static void all_fills(struct maker *m)
+{
+    static const int32_t fills[] = {0, 10, 50, 90, 99};
+    bool beside_all = m->every && (is_ours(m) || m->scene.impl == &bench_mutex);
+    for (size_t f = 0; f < sizeof(fills) / sizeof(fills[0]); f++)
+        if (fills[f] == 90 || (beside_all && (fills[f] > 0 || is_ours(m))))
+            whole_nodes(m, fills[f]);
+    for (size_t f = 1; m->every && f < sizeof(fills) / sizeof(fills[0]); f++)
+        if (beside_all || (fills[f] == 90 && m->scene.nodes < MAX_NODES))
+            packed_nodes(m, fills[f]);
+}
+
+/* A million nodes take long to fill: GPUs there only show how cost grows with their number. */
 static void all_of_ours(struct maker *m)
 {
     static const int32_t fills[] = {0, 10, 50, 90, 99};
@@ -340,19 +359,15 @@ static void all_of_ours(struct maker *m)
         return;
     }
     builds(m);
-    for (size_t f = 0; f < sizeof(fills) / sizeof(fills[0]); f++) {
-        bool some = fills[f] == 90 || (m->every && !few);
-        if (some && fills[f] != 10)
-            whole_nodes(m, fills[f]);
-        if (some || (m->every && fills[f] == 10))
+    all_fills(m);
+    for (size_t f = 0; f < sizeof(fills) / sizeof(fills[0]); f++)
+        if (fills[f] == 90 || (m->every && (!few || fills[f] == 10)))
             gpus(m, fills[f]);
-    }
     refusals(m);
     churn(m);
     domains(m);
     if (few || !m->every)
         return;
-    packed_nodes(m);
     packed_gpus(m);
     fragmented(m);
     gpu_nodes(m);
@@ -363,21 +378,19 @@ static void all_of_ours(struct maker *m)
 
 static void all_of_a_peer(struct maker *m)
 {
-    bool few = m->scene.nodes >= MAX_NODES;
     if (m->scene.nodes == 1) {
         one_node(m);
         return;
     }
     builds(m);
-    whole_nodes(m, 90);
+    all_fills(m);
     refusals(m);
-    if (few)
+    if (m->scene.nodes >= MAX_NODES)
         return;
     gpus(m, 90);
     churn(m);
     if (!m->every)
         return;
-    packed_nodes(m);
     packed_gpus(m);
     fragmented(m);
     gpu_nodes(m);
@@ -392,7 +405,7 @@ static void all_of_python(struct maker *m)
     refusals(m);
     if (!m->every)
         return;
-    packed_nodes(m);
+    packed_nodes(m, 90);
     packed_gpus(m);
 }
 

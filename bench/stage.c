@@ -9,6 +9,7 @@ const struct bench_need bench_need[SHAPE_COUNT] = {
     [SHAPE_GPU2] = {"gpu2", 2000, 16, (int64_t)128 << 30},
     [SHAPE_GPU4] = {"gpu4", 4000, 32, (int64_t)256 << 30},
     [SHAPE_NODE] = {"node", 8000, NODE_CORES, NODE_MEMORY},
+    [SHAPE_HALF] = {"half", 8000, NODE_CORES / 2, NODE_MEMORY / 2},
     [SHAPE_SHARE] = {"share", 250, 1, (int64_t)8 << 30},
 };
 
@@ -32,12 +33,12 @@ static int64_t common_nodes(const struct bench_scene *scene)
 int64_t scene_capacity(const struct bench_scene *scene, const struct bench_request *request)
 {
     int64_t common = common_nodes(scene), cap;
+    bool whole = request->shape == SHAPE_NODE || request->shape == SHAPE_HALF;
     if (request->rare != RARE_NONE)
         cap = rare_nodes(scene, request->rare == RARE_LABEL ? RARE_LABEL_AT : RARE_MODEL_AT);
-    else if (request->shape == SHAPE_NODE && scene->pattern != PATTERN_GPUS &&
-             scene->pattern != PATTERN_MIXED)
+    else if (whole && scene->pattern != PATTERN_GPUS && scene->pattern != PATTERN_MIXED)
         cap = scene->nodes - common * scene->fill / 100;
-    else if (request->shape == SHAPE_NODE)
+    else if (whole)
         cap = scene->packed ? scene->nodes * (100 - scene->fill) / 100 - 1 : 0;
     else if (scene->pattern == PATTERN_FRAGMENTED || scene->pattern == PATTERN_NODES)
         cap = (scene->nodes - common * scene->fill / 100) * NODE_GPUS;

@@ -33,6 +33,20 @@ lists_every_operation() {
         grep -q "^gangsched/plan_$op/" "$scratch/names" || { echo "no plan_$op" && return 1; }
     done
     grep -q '^gangsched/alloc_node/nodes:1000000/gang:8192/fill:90/threads:1$' "$scratch/names"
+    # Gangs beside the mutex in all states.
+    for impl in gangsched mutex; do
+        for fill in 10 50 90 99; do
+            for threads in 1 2; do
+                for cluster in '' /cluster:packed; do
+                    for nodes in 100000 1000000; do
+                        grep -q "^$impl/alloc_node/nodes:$nodes/gang:64/fill:$fill/threads:$threads$cluster\$" \
+                            "$scratch/names" || { echo "no $impl/$nodes/$fill/$threads$cluster" && return 1; }
+                    done
+                done
+            done
+        done
+        grep -q "^$impl/alloc_half/nodes:100000/gang:64/fill:90/threads:1/of:half\$" "$scratch/names"
+    done
     # 1 % of 8000 nodes are too few for 512.
     if grep '^gangsched/alloc_node/nodes:8000/gang:512/fill:99/' "$scratch/names"; then return 1; fi
     ! grep -Ev '^(gangsched|mutex|locks|python)/[a-z_]+[a-z0-9_]*/nodes:[0-9]+/gang:[0-9]+/fill:[0-9]+/threads:[0-9]+(/[a-z]+:[a-z0-9]+)*$' \
