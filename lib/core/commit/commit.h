@@ -70,6 +70,12 @@ static inline void gang__commit_add(struct gang__committer *w, uint32_t slot, un
 bool gang__commit_lease(struct gang__committer *w, uint32_t slot, const uint64_t *payload,
                         unsigned words);
 
+/* Describes the lease of one more node, with the payloads of the lease described before. */
+static inline void gang__commit_lease_more(struct gang__committer *w, uint32_t slot)
+{
+    gang__commit_add(w, slot, GANG__WORD_HEAD, GANG__OP_LEASE, 0);
+}
+
 /* Describes the end of a lease, if these amounts (head first: millicores) are all that the leased
  * node has; else adds nothing. If the lease is broken meanwhile the commit is refused, and all is
  * to be described again. */

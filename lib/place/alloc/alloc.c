@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/rcu.h"
 #include "core/commit/commit.h"
+#include "place/alloc/equal_nodes.h"
 #include "place/explain/explain.h"
 #include "place/fit/fit.h"
 #include "place/pack/pack.h"
@@ -183,6 +184,14 @@ static gang_result check_places(const struct gang__plan *p, void *user)
     return r;
 }
 
+static gang_result check_equal_nodes(const struct gang__places *places, void *user)
+{
+    struct commit_check *check = user;
+    gang_result r = check->may(places, check->user);
+    check->declined = r != GANG_OK;
+    return r;
+}
+
 /* Inside a read section. */
 static inline gang_result alloc(gang_worker *w, gang_request *request, struct commit_check *check,
                                 gang_alloc_id *id)
@@ -190,19 +199,28 @@ static inline gang_result alloc(gang_worker *w, gang_request *request, struct co
     struct gang__plan *p = gang__plan_of(w);
     uint64_t epoch = gang__load(&w->cluster->nodes.epoch) + 1;
     gang_result r;
+    struct gang__alloc *a = NULL;
+    if (gang__equal_nodes_take(w, request, check ? check->out : NULL,
+                               check ? check_equal_nodes : NULL, check, &a, &r)) {
+        if (r == GANG_OK)
+            *id = gang__alloc_publish(a);
+        return r;
+    }
     p->others.clashes = 0;
     do {
         r = plan_gang(w, request);
         if (r != GANG_OK)
             return r;
-        struct gang__alloc *a = NULL;
+        a = NULL;
         r = gang__plan_commit_record(w, request, &a, check ? check_places : NULL, check);
         if (r == GANG_OK)
             *id = gang__alloc_publish(a);
     } while (r == GANG_ENOFIT && !p->out.host && !(check && check->declined) &&
              p->others.clashes < GANG__SEARCHES);
-    if (r == GANG_OK)
+    if (r == GANG_OK) {
         remember(&request->fits_epoch, epoch);
+        gang__equal_nodes_learn(w, request);
+    }
     return r;
 }
 

@@ -6,11 +6,42 @@
 #include "place/fit/fit.h"
 #include "place/state/records.h"
 
+enum {
+    /* Patterns that a worker keeps, each at the place to which the number of its request leads. */
+    GANG__NODE_PATTERNS = 16,
+    GANG__PATTERN_TASKS = 16 /* on a node, at most */
+};
+
+/* An operation on a word of each node of a gang. */
+struct gang__pattern_op {
+    unsigned word;
+    enum gang__code code;
+    uint64_t arg;
+};
+
+/* What one node of a gang looks like that takes the same of equal, wholly free nodes
+ * (place/alloc/equal_nodes.h). */
+struct gang__node_pattern {
+    uint64_t request; /* gang_request.number; 0: none */
+    uint64_t epoch;   /* of the cluster: it holds for this one alone */
+    const struct gang__node_type *type;
+    uint64_t row[GANG__CELL_WORDS]; /* payloads of its cell, wholly free */
+    unsigned words;
+    struct gang__pattern_op op[GANG__CELL_WORDS]; /* what is taken of them; */
+    unsigned op_count;                            /* 0: all, by a lease */
+    uint32_t rest;     /* so many gangs are planned before this way is tried again */
+    uint32_t per_node; /* tasks; of them, the node and the numbers still to be filled in: */
+    uint32_t entry_words;
+    uint64_t entry[GANG__PATTERN_TASKS * (GANG__TASK_HEAD + GANG__CELL_WORDS)]; /* of a record */
+    uint64_t gpus[GANG__PATTERN_TASKS];                                         /* devices */
+};
+
 struct gang__placer {
     struct gang__record_cache records; /* first: see gang__record_cache_of() */
     struct gang__plan plan;
     uint64_t *order; /* keys to be sorted */
     size_t order_cap;
+    struct gang__node_pattern pattern[GANG__NODE_PATTERNS];
 };
 
 static inline struct gang__plan *gang__plan_of(const gang_worker *w)

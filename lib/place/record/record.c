@@ -37,8 +37,8 @@ static inline void take(struct gang__cell_ops *ops, unsigned i, enum gang__code 
 }
 
 /* Does the plan take all that the node has, of which nothing is taken? */
-static bool takes_all(const struct gang__plan *p, const struct gang__node_copy *v,
-                      const uint64_t *was, const uint64_t *now)
+static inline bool takes_all(const struct gang__plan *p, const struct gang__node_copy *v,
+                             const uint64_t *was, const uint64_t *now)
 {
     const uint64_t *all = v->type->capacity;
     uint64_t cpu = all[GANG__WORD_HEAD];
@@ -52,6 +52,11 @@ static bool takes_all(const struct gang__plan *p, const struct gang__node_copy *
         any |= all[i];
     }
     return !differ && any;
+}
+
+bool gang__plan_takes_all(struct gang__plan *p, const struct gang__node_copy *v)
+{
+    return v->node && takes_all(p, v, gang__words_was(p, v), gang__words_now(p, v));
 }
 
 static void add_node_copy(gang_worker *w, struct gang__plan *p, const struct gang__node_copy *v)
@@ -188,9 +193,8 @@ static void task_counts_add(const struct gang__plan *p)
     }
 }
 
-/* Writes the entry of a planned task. Returns its words. */
-static uint32_t put_task(const struct gang__plan *p, const struct gang__task_plan *planned,
-                         uint64_t *task)
+uint32_t gang__record_put_task(const struct gang__plan *p, const struct gang__task_plan *planned,
+                               uint64_t *task)
 {
     unsigned n = deltas_of(p, planned, task + GANG__TASK_HEAD);
     task[0] = gang__node_id_met(p->c, p->nodes.copy[planned->copy].slot);
@@ -225,7 +229,7 @@ static void merge(struct gang__alloc *a, const struct gang__plan *p)
             held = gang__task_next(a, held);
         uint32_t at = held ? (uint32_t)(held - a->data) : a->used;
         do
-            size += put_task(p, &p->tasks.plan[i++], scratch + size);
+            size += gang__record_put_task(p, &p->tasks.plan[i++], scratch + size);
         while (i < p->tasks.count && (!held || p->tasks.plan[i].number < gang__task_number(held)));
         insert_words(a, at, scratch, size);
         held = gang__task_at(a, gang__entry_at(a, a->data + at + size));
@@ -242,7 +246,7 @@ static void append(struct gang__alloc *a, const struct gang__plan *p)
     if (between)
         merge(a, p);
     for (size_t i = 0; !between && i < p->tasks.count; i++)
-        a->used += put_task(p, &p->tasks.plan[i], a->data + a->used);
+        a->used += gang__record_put_task(p, &p->tasks.plan[i], a->data + a->used);
     if (p->tasks.count > 0 && p->tasks.plan[p->tasks.count - 1].number >= a->next_number)
         a->next_number = p->tasks.plan[p->tasks.count - 1].number + 1;
     a->tasks += (uint32_t)p->tasks.count;
@@ -268,15 +272,10 @@ static bool release_reserve(gang_worker *w, size_t tasks, size_t words)
            gang__commit_reserve(&w->commit, words + GANG__MAX_WORDS) == GANG_OK;
 }
 
-/* A BUSY record with memory for the planned tasks, and for their release. */
-static gang_result record_new(gang_worker *w, gang_request *request, struct gang__alloc **a)
+gang_result gang__record_make(gang_worker *w, gang_request *request, size_t entries, size_t words,
+                              struct gang__alloc **a)
 {
-    struct gang__placer *placer = w->place;
-    if (!gang__plan_complete(&placer->plan) || !gang__number_tasks(&placer->plan, NULL))
-        return GANG_ENOMEM;
-    size_t words = data_size(&placer->plan);
-    if (!release_reserve(w, entries_planned(&placer->plan), words) ||
-        !task_counts_reserve(&placer->plan))
+    if (!release_reserve(w, entries, words))
         return GANG_ENOMEM;
     gang_result r = gang__alloc_new(w, a);
     if (r != GANG_OK)
@@ -289,6 +288,15 @@ static gang_result record_new(gang_worker *w, gang_request *request, struct gang
     gang__request_hold(w, request);
     (*a)->request = request;
     return GANG_OK;
+}
+
+/* A BUSY record with memory for the planned tasks, and for their release. */
+static gang_result record_new(gang_worker *w, gang_request *request, struct gang__alloc **a)
+{
+    struct gang__plan *p = gang__plan_of(w);
+    if (!gang__plan_complete(p) || !gang__number_tasks(p, NULL) || !task_counts_reserve(p))
+        return GANG_ENOMEM;
+    return gang__record_make(w, request, entries_planned(p), data_size(p), a);
 }
 
 /* Memory in a record for the planned tasks, and for their release. */

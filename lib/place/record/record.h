@@ -18,6 +18,18 @@ bool gang__order_reserve(gang_worker *w, size_t keys);
  * memory. */
 bool gang__plan_complete(struct gang__plan *p);
 
+/* A BUSY record of a request, with memory for so many entries of so many words in all, and for
+ * their release with this worker. GANG_OK; GANG_ENOMEM, GANG_ELIMIT: *a is NULL. */
+gang_result gang__record_make(gang_worker *w, gang_request *request, size_t entries, size_t words,
+                              struct gang__alloc **a);
+
+/* Writes the entry of a planned task. Returns its words. */
+uint32_t gang__record_put_task(const struct gang__plan *p, const struct gang__task_plan *planned,
+                               uint64_t *task);
+
+/* Does the plan take all that the node has, of which nothing is taken? */
+bool gang__plan_takes_all(struct gang__plan *p, const struct gang__node_copy *v);
+
 /* Commit a plan, and note its tasks in a record: a new one (*a NULL; then *a is BUSY and holds the
  * request), or one that the caller has BUSY, which grows. Everything that can fail for want of
  * memory comes before the commit; nothing can fail after it.

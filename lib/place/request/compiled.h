@@ -123,6 +123,7 @@ struct gang_request {
     /* Added relaxed: the caller has a reference. Subtracted with acquire and release: each thread's
      * use comes before the end of its reference -> the thread that frees the request. */
     gang__a64 refs;
+    uint64_t number; /* no other request of the process ever has it; above 0 */
     gang_cluster *cluster;
     int32_t policy; /* GANG_POLICY_*; the default is the library's */
     int64_t min;    /* of the whole request: at least the sum of the minima */

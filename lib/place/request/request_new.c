@@ -173,6 +173,10 @@ static gang_result check_inner_levels(const struct gang__request_job *j, gang_re
     return r;
 }
 
+/* gang_request.number of the last one; relaxed, pairs with none: only that no two are equal
+ * counts. */
+static gang__a64 requests_made;
+
 static gang_result request_make(const struct gang__request_job *job, gang_request **request)
 {
     const struct gang__request_job j = *job;
@@ -201,6 +205,7 @@ static gang_result request_make(const struct gang__request_job *job, gang_reques
     made->score = in.score;
     made->score_user = in.score_user;
     made->min = in.min;
+    made->number = gang__add_relaxed(&requests_made, 1) + 1;
     gang__store(&made->refs, 1u);
     r = gang__compile(&j, &block, made);
     if (r == GANG_OK)

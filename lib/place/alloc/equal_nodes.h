@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gangs that take the same of equal nodes, of which nothing is taken: all of them, or 8 GPUs and
+ * half of the cores. The first gang of a request is planned like any other, and the worker notes
+ * what one node looks like then (the pattern). Later gangs of the same request go to the nodes that
+ * the same search offers, without a plan: of each node whose cell is as in the pattern the same is
+ * taken, all of it by a lease (core/commit/lease.c), and its tasks are copied from the pattern.
+ *
+ * Why the places are those of the plan: the search offers nodes in the order in which a plan would
+ * visit them. A node whose words are those of the pattern gets the same tasks with the same
+ * devices and cores, since these depend on the words, the node type and the request alone. Of the
+ * other nodes only those are passed over that a plan would pass over, too: nodes that another
+ * commit claims, and, where one task takes all of a node, nodes of the same type that have less.
+ * Any other node ends this way, and the gang is planned; also where health, partitions, tiers or an
+ * order of ranks other than that of the slots matter. */
+#ifndef GANG__PLACE_EQUAL_NODES_H
+#define GANG__PLACE_EQUAL_NODES_H
+
+#include "place/alloc/alloc.h"
+#include "place/record/placer.h"
+
+/* Where the worker keeps the pattern of a request, or of another one with which it shares the place
+ * (gang__node_pattern.request). */
+struct gang__node_pattern *gang__node_pattern_of(gang_worker *w, const gang_request *request);
+
+/* Notes the pattern of a gang that was just committed, if it has one. The plan still stands. */
+void gang__equal_nodes_learn(gang_worker *w, const gang_request *request);
+
+/* Takes the nodes for a new gang and notes its tasks in a BUSY record, *a. `may`, unless NULL, is
+ * asked before the commit, with the places in *out. True: *r is GANG_OK, or what may() answered (*a
+ * is NULL). False: nothing was taken, and the gang is to be planned. Inside a read section.
+ * O(nodes). */
+bool gang__equal_nodes_take(gang_worker *w, gang_request *request, struct gang__places *out,
+                            gang__alloc_may *may, void *user, struct gang__alloc **a,
+                            gang_result *r);
+
+#ifdef GANG_TEST_HOOKS
+/* For tests that compare both ways: no gang takes this one; how many did. */
+extern bool gang__equal_nodes_off;
+extern int64_t gang__equal_nodes_taken;
+#endif
+
+#endif
