@@ -17,12 +17,6 @@ static bool suits(const gang_request *request)
            (request->policy == GANG_POLICY_PACK || request->policy == GANG_POLICY_DEFAULT);
 }
 
-struct gang__node_pattern *gang__node_pattern_of(gang_worker *w, const gang_request *request)
-{
-    struct gang__placer *placer = w->place;
-    return &placer->pattern[request->number % GANG__NODE_PATTERNS];
-}
-
 /* Do these planned tasks take the same of their nodes? */
 static bool is_same(const struct gang__plan *p, const struct gang__task_plan *a,
                     const struct gang__task_plan *b)
@@ -30,6 +24,13 @@ static bool is_same(const struct gang__plan *p, const struct gang__task_plan *a,
     size_t cores = a->cores ? p->nodes.copy[a->copy].layout.core_words : 0;
     return a->gpus == b->gpus && a->share == b->share && a->cores == b->cores &&
            memcmp(p->word + a->core_at, p->word + b->core_at, cores * sizeof(*p->word)) == 0;
+}
+
+/* Was the node up, and nothing of its CPU taken? */
+static bool is_cpu_free(struct gang__plan *p, const struct gang__node_copy *copy)
+{
+    return copy->type && gang__words_was(p, copy)[GANG__WORD_HEAD] ==
+                             gang__head(GANG__STATE_UP, copy->type->capacity[GANG__WORD_HEAD]);
 }
 
 /* Are these two nodes of one type, wholly free, and does the plan leave the same of them? */
@@ -40,8 +41,7 @@ static bool is_equal(struct gang__plan *p, const struct gang__node_copy *a,
     if (a->type != b->type)
         return false;
     size_t bytes = (a->words - 1) * sizeof(*was);
-    return was[GANG__WORD_HEAD] == gang__head(GANG__STATE_UP, b->type->capacity[GANG__WORD_HEAD]) &&
-           now[GANG__WORD_HEAD] == gang__words_now(p, a)[GANG__WORD_HEAD] &&
+    return is_cpu_free(p, b) && now[GANG__WORD_HEAD] == gang__words_now(p, a)[GANG__WORD_HEAD] &&
            memcmp(was + 1, b->type->capacity + 1, bytes) == 0 &&
            memcmp(now + 1, gang__words_now(p, a) + 1, bytes) == 0;
 }
@@ -110,8 +110,10 @@ static void note_tasks(struct gang__node_pattern *m, const struct gang__plan *p)
 void gang__equal_nodes_learn(gang_worker *w, const gang_request *request)
 {
     struct gang__plan *p = gang__plan_of(w);
+    if (p->tasks.count == 0 || !is_cpu_free(p, &p->nodes.copy[p->tasks.plan[0].copy]))
+        return; /* mostly: the task went beside others */
     if (!suits(request) || p->mode.check_health || p->tier.modes || p->mode.timeshare ||
-        p->tasks.count == 0 || p->tasks.ended_tasks)
+        p->tasks.ended_tasks)
         return;
     struct gang__node_pattern *m = gang__node_pattern_of(w, request);
     if (m->request == request->number && m->epoch == p->epoch)
