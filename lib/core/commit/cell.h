@@ -200,7 +200,8 @@ struct gang__committer {
     struct gang__lease_row lease;
     gang__a64 stamp; /* add_seq before each decision that gives back -> gang__stamp_read() */
     struct gang__cells *cells;
-    uint32_t index;    /* number of this worker, from 0 */
+    uint32_t index; /* number of this worker, from 0 */
+    uint32_t apart; /* > 0: it met another worker lately, and leaves emptied index words marked */
     uint32_t op_count; /* of the commit that is being described */
     uint64_t seq;      /* of the last commit */
     uint64_t unagreed; /* value of its `agreed` words before they are agreed */

@@ -48,8 +48,9 @@ struct gang__buckets gang__buckets_of_like(struct gang__layout layout, const uin
 struct gang__index_words {
     struct gang__cells *c;
     uint32_t class_id;
-    uint32_t base;  /* first slot */
-    gang__a64 *row; /* the word of each row; NULL: the class has no node in this chunk */
+    uint32_t base;    /* first slot */
+    gang__a64 *row;   /* the word of each row; NULL: the class has no node in this chunk */
+    bool keeps_marks; /* an emptied word stays marked above, until a search meets it */
 };
 static inline struct gang__index_words gang__index_words_of(struct gang__cells *c,
                                                             uint32_t class_id, uint32_t slot)
@@ -57,7 +58,7 @@ static inline struct gang__index_words gang__index_words_of(struct gang__cells *
     const struct gang__chunk *chunk = gang__chunk_of(c, slot);
     struct gang__leaf *leaf = chunk ? gang__load(&chunk->leaf[class_id]) : NULL;
     struct gang__index_words at = {c, class_id, slot - slot % GANG__FAN,
-                                   leaf ? leaf->bits[slot % GANG__CHUNK / GANG__FAN] : NULL};
+                                   leaf ? leaf->bits[slot % GANG__CHUNK / GANG__FAN] : NULL, false};
     return at;
 }
 

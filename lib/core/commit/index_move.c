@@ -63,7 +63,7 @@ bool gang__index_move_add(struct gang__committer *w, struct gang__chunk *chunk, 
 static struct gang__index_words words_of(const struct gang__committer *w,
                                          const struct gang__index_move *m)
 {
-    return (struct gang__index_words){w->cells, m->class_id, m->base, m->row};
+    return (struct gang__index_words){w->cells, m->class_id, m->base, m->row, w->apart > 0};
 }
 
 static void set(const struct gang__index_words *at, struct gang__buckets buckets, uint32_t bits)

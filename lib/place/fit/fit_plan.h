@@ -138,6 +138,22 @@ struct gang__plan_start {
     uint32_t bit; /* in a word of the index */
 };
 
+/* How a worker keeps apart from those that it met (place/search/contention.h). Survives
+ * gang__plan_begin(). */
+enum { GANG__AVOIDED_NODES = 4 };
+struct gang__contention {
+    bool on;          /* searches may depart from the order of packing, */
+    bool avoids;      /* and this one does */
+    uint8_t class_id; /* where the last search found its node in the index: */
+    uint8_t row;
+    uint32_t met;                /* a claimed node that this search skipped; GANG__POOL: none */
+    uint32_t own;                /* the node that the worker fills by itself; GANG__POOL: none */
+    const gang_request *request; /* whose task the worker placed there; only compared */
+    uint32_t nodes;              /* filled since the order of packing chose one */
+    uint32_t next;               /* number of meetings: which avoided node is replaced next */
+    uint32_t avoided[GANG__AVOIDED_NODES]; /* where it met others last; GANG__POOL: nowhere */
+};
+
 struct gang__plan_nodes {
     struct gang__node_copy *copy;
     size_t count, cap;
@@ -221,6 +237,7 @@ struct gang__plan {
     struct gang__plan_outcome out;
     struct gang__plan_tier tier;
     struct gang__plan_start start;
+    struct gang__contention contention;
     struct gang__plan_nodes nodes;
     struct gang__plan_tasks tasks;
     uint64_t *word; /* words of node copies, cores of tasks, and other scratch */

@@ -9,20 +9,23 @@
 #include "place/request/request.h"
 #include "place/search/search.h"
 
-/* One group, no domain. Packing skips nodes that other commits claim; if these are needed, it helps
- * the commits after all. */
+/* One group, no domain. Packing skips nodes that other commits claim, and where the worker met
+ * others lately; if these are needed, it takes them after all. */
 static bool place_plain(struct gang__pack *k)
 {
     struct gang__plan *p = k->p;
     int64_t want = k->request->min;
     struct gang__scope all = gang__scope_all();
     p->mode.skip_claimed = k->policy == GANG_POLICY_PACK || k->policy == GANG_POLICY_DEFAULT;
+    if (p->contention.on && want == 1 && p->mode.skip_claimed && !p->snap && !p->mode.empty &&
+        gang__contention_search(p))
+        return true;
     if (gang__search(p, 0, want, &all, k->policy) == want)
         return true;
     if (!p->out.skipped || p->out.failed)
         return false;
     gang__undo(p, 0, 0);
-    p->mode.skip_claimed = false;
+    p->mode.skip_claimed = p->contention.avoids = false;
     return gang__search(p, 0, want, &all, k->policy) == want;
 }
 
@@ -83,7 +86,7 @@ static bool pack(struct gang__plan *p, bool proof)
     uint32_t most = highest_tier(p, proof);
     p->mode.worst_fit = proof || p->mode.empty;
     p->mode.exact_reads = proof;
-    p->mode.skip_claimed = p->out.skipped = false;
+    p->mode.skip_claimed = p->out.skipped = p->contention.avoids = false;
     if (request->plain) {
         bool placed = place_plain(&k);
         if (!placed)

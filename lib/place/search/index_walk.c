@@ -4,6 +4,7 @@
  * one-sided: a node with capacity is never missed, and a bit that proves wrong is repaired. */
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
+#include "place/search/contention.h"
 #include "place/search/search_in.h"
 #include "place/search/visit.h"
 
@@ -39,12 +40,20 @@ static int64_t walk_word(struct gang__node_search *s, uint32_t class_id, unsigne
     int64_t done = 0;
     for (; bits && s->want && !s->p->out.failed; bits &= bits - 1) {
         uint32_t slot = base + (uint32_t)__builtin_ctz(bits);
+        if (s->p->contention.avoids && gang__contention_avoids(s->p, slot)) {
+            s->p->out.skipped = true;
+            continue;
+        }
         int64_t here = gang__search_visit(s, slot);
         done += here;
-        if (here == 0 && !s->p->out.met_claimed)
+        if (s->p->out.met_claimed)
+            s->p->contention.met = slot;
+        else if (here == 0)
             gang__index_repair(&s->p->c->commit, class_id, slot, bucket);
         s->p->out.met_claimed = false;
     }
+    if (done)
+        gang__contention_found(s->p, class_id, bucket);
     return done;
 }
 

@@ -4,6 +4,7 @@
 #define GANG__PLACE_SEARCH_H
 
 #include "place/fit/fit.h"
+#include "place/search/contention.h"
 #include "place/search/domain_capacity.h"
 #include "place/search/policy.h"
 
