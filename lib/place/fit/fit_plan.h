@@ -144,8 +144,8 @@ enum { GANG__AVOIDED_NODES = 4 };
 struct gang__contention {
     bool on;          /* searches may depart from the order of packing, */
     bool avoids;      /* and this one does */
-    uint8_t class_id; /* where the last search found its node in the index: */
-    uint8_t row;
+    uint8_t class_id; /* where the search found `own` in the index: */
+    unsigned row;
     uint32_t met;                /* a claimed node that this search skipped; GANG__POOL: none */
     uint32_t own;                /* the node that the worker fills by itself; GANG__POOL: none */
     const gang_request *request; /* whose task the worker placed there; only compared */
@@ -327,6 +327,10 @@ bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64
  * next. */
 int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,
                          uint64_t gpus, struct gang__misfit *misfit);
+
+/* The same for the one task of a request without cluster-wide kinds, in a plan of which nothing is
+ * left but this node. */
+bool gang__plan_single(struct gang__plan *p, uint32_t slot);
 
 /* At most so many more tasks of a group fit on a node (or the part p->subset of it), by its words
  * as they are planned so far: never fewer than do. 0 if there is no node, it is not up or does not

@@ -32,21 +32,35 @@ static void meet(gang_worker *w, struct gang__contention *x, uint32_t slot)
     x->avoided[x->next++ % GANG__AVOIDED_NODES] = slot;
 }
 
+/* From now on the worker fills the node of the copy. */
+static void choose_own(struct gang__plan *p, const struct gang__node_copy *copy)
+{
+    struct gang__contention *x = &p->contention;
+    struct gang__buckets stood = gang__buckets_of(copy->layout, gang__words_was(p, copy));
+    bool gpu = p->request->group[0].gpu_level != 0;
+    x->request = p->request;
+    x->class_id = copy->layout.class_id;
+    x->row = gpu ? gang__gpu_row(stood.gpu) : gang__cpu_row(stood.cpu);
+    x->own = (gpu ? stood.gpu : stood.cpu) ? copy->slot : (uint32_t)GANG__POOL;
+}
+
 void gang__contention_note(gang_worker *w, struct gang__plan *p, bool lost, bool placed)
 {
     struct gang__contention *x = &p->contention;
     if (w->from_first || !p->request->plain || p->request->min != 1)
         return;
-    uint32_t slot = p->nodes.copy[p->tasks.plan[0].copy].slot;
+    const struct gang__node_copy *copy = &p->nodes.copy[p->tasks.plan[0].copy];
     if (x->met != GANG__POOL)
         meet(w, x, x->met);
     if (lost)
-        meet(w, x, slot);
+        meet(w, x, copy->slot);
     if (!placed || !w->commit.apart)
         return;
     w->commit.apart--;
-    x->own = gang__contention_avoids(p, slot) ? (uint32_t)GANG__POOL : slot;
-    x->request = p->request;
+    if (gang__contention_avoids(p, copy->slot))
+        x->own = GANG__POOL;
+    else if (x->own != copy->slot || x->request != p->request)
+        choose_own(p, copy);
 }
 
 /* Plans the task on one node. */
@@ -54,8 +68,6 @@ static bool plan_on(struct gang__plan *p, uint32_t slot)
 {
     struct gang__scope node = gang__scope_node(slot);
     bool planned = gang__search(p, 0, 1, &node, GANG_POLICY_PACK) == 1;
-    if (p->out.met_claimed)
-        p->contention.met = slot;
     p->out.met_claimed = false;
     return planned;
 }

@@ -23,7 +23,7 @@ void gang__contention_note(gang_worker *w, struct gang__plan *p, bool lost, bool
  * Returns whether the task was planned. Only while p->contention.on. */
 bool gang__contention_search(struct gang__plan *p);
 
-/* Does the search avoid the node? */
+/* Does the search avoid the index word of the node? */
 static inline bool gang__contention_avoids(const struct gang__plan *p, uint32_t slot)
 {
     const struct gang__contention *x = &p->contention;
@@ -33,11 +33,13 @@ static inline bool gang__contention_avoids(const struct gang__plan *p, uint32_t 
     return avoids;
 }
 
-/* The walk planned a task on a node that it met in a row of the index. */
-static inline void gang__contention_found(struct gang__plan *p, uint32_t class_id, unsigned row)
+/* The same for a walk, which then skips the nodes of the word. */
+static inline bool gang__contention_skips(struct gang__plan *p, uint32_t base)
 {
-    p->contention.class_id = (uint8_t)class_id;
-    p->contention.row = (uint8_t)row;
+    if (!p->contention.avoids || !gang__contention_avoids(p, base))
+        return false;
+    p->out.skipped = true;
+    return true;
 }
 
 #endif

@@ -40,20 +40,12 @@ static int64_t walk_word(struct gang__node_search *s, uint32_t class_id, unsigne
     int64_t done = 0;
     for (; bits && s->want && !s->p->out.failed; bits &= bits - 1) {
         uint32_t slot = base + (uint32_t)__builtin_ctz(bits);
-        if (s->p->contention.avoids && gang__contention_avoids(s->p, slot)) {
-            s->p->out.skipped = true;
-            continue;
-        }
         int64_t here = gang__search_visit(s, slot);
         done += here;
-        if (s->p->out.met_claimed)
-            s->p->contention.met = slot;
-        else if (here == 0)
+        if (here == 0 && !s->p->out.met_claimed)
             gang__index_repair(&s->p->c->commit, class_id, slot, bucket);
         s->p->out.met_claimed = false;
     }
-    if (done)
-        gang__contention_found(s->p, class_id, bucket);
     return done;
 }
 
@@ -69,6 +61,10 @@ static int64_t walk_slots(struct gang__node_search *s, uint32_t class_id, unsign
         if (slot == GANG__NO_SLOT)
             break;
         uint32_t base = slot - slot % GANG__FAN;
+        if (gang__contention_skips(p, base)) {
+            slot = base + GANG__FAN;
+            continue;
+        }
         if (end - base < GANG__FAN)
             bits &= ((uint32_t)1 << (end - base)) - 1;
         if (s->want > 1)
