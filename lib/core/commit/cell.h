@@ -211,6 +211,7 @@ struct gang__committer {
     size_t move_cap;
     uint32_t move_count;
     uint32_t moves;
+    uint32_t class_id; /* of the node that the worker moved last: a guess at the next one's */
     struct gang__op *old_ops[40]; /* outgrown arrays, which helpers may still read */
     uint32_t old_count;
     int64_t commits; /* commits that took effect */

@@ -76,6 +76,20 @@ static inline void gang__index_prefetch(struct gang__cells *c, uint32_t slot,
     }
 }
 
+/* The same before the slot of the node is there: guesses its class. Whole GPUs have one cache line,
+ * cores two. */
+static inline void gang__index_prefetch_guess(struct gang__cells *c, uint32_t slot,
+                                              uint32_t class_id)
+{
+    enum { LINE = 64 / sizeof(gang__a64) };
+    struct gang__index_words at = gang__index_words_of(c, class_id, slot);
+    if (!at.row)
+        return;
+    __builtin_prefetch(&at.row[GANG__GPU_WHOLE], 1);
+    for (unsigned row = GANG__GPU_BUCKETS; row < GANG__INDEX_ROWS; row += LINE)
+        __builtin_prefetch(&at.row[row], 1);
+}
+
 /* Makes nodes findable in buckets. A commit calls it before the decision that raises the nodes to
  * them, while their cells are claimed. Gathers the bits of one index word and sets them at once;
  * all are set when gang__index_batch_end() returns. Lock-free. */

@@ -52,7 +52,7 @@ bool gang__index_move_add(struct gang__committer *w, struct gang__chunk *chunk, 
     m->row = at.row;
     m->base = base;
     m->bits = bit;
-    m->class_id = layout.class_id;
+    m->class_id = w->class_id = layout.class_id;
     m->from = from;
     m->to = to;
     m->seen = gang__index_see(&at, from);

@@ -27,6 +27,7 @@ static bool try_word(struct gang__plan *p, uint32_t class_id, unsigned row, uint
 {
     for (; bits && !p->out.failed; bits &= bits - 1) {
         uint32_t slot = base + (uint32_t)__builtin_ctz(bits);
+        gang__node_prefetch(&p->c->commit, slot);
         if (gang__plan_single(p, slot))
             return true;
         if (!p->out.met_claimed)
