@@ -187,13 +187,6 @@ static struct gang__buckets buckets_after(struct gang__layout layout,
     return last ? gang__buckets_of_like(layout, payload, last) : gang__buckets_of(layout, payload);
 }
 
-/* Are all operations on one cell? Only the owner asks. */
-static inline bool has_one_cell(const struct gang__list *l)
-{
-    return l->count && gang__op_slot(gang__load_relaxed(&l->ops[0].where)) ==
-                           gang__op_slot(gang__load_relaxed(&l->ops[l->count - 1].where));
-}
-
 /* Notes to which buckets the owner's commit moves a claimed node. */
 static void note_move(struct gang__cells *c, struct gang__committer *w,
                       const struct gang__words *words, const struct gang__op *op, uint32_t n,
@@ -236,7 +229,7 @@ static enum carry_result carry(struct gang__cells *c, const struct gang__target 
     uint64_t ss = gang__load(&t->w->desc.ss);
     bool fits = true;
     uint32_t i = *at;
-    struct gang__bucket_memo last, *memo = own && has_one_cell(&l) ? NULL : &last;
+    struct gang__bucket_memo last;
     gang__bucket_memo_init(&last);
     while (ss == undecided && fits && i < l.count) {
         uint32_t slot = gang__operation_of(&l.ops[i]).slot;
@@ -265,7 +258,7 @@ static enum carry_result carry(struct gang__cells *c, const struct gang__target 
         uint32_t n = own ? judge_own(t, &l, i, slot, &words, agreed, &fits)
                          : judge(t, &l, i, slot, &words, agreed, &fits);
         if (own && fits && t->w->moves != GANG__MOVES_OFF)
-            note_move(c, t->w, &words, &l.ops[i], n, memo);
+            note_move(c, t->w, &words, &l.ops[i], n, n == l.count ? NULL : &last);
         ss = gang__load(&t->w->desc.ss);
         if (ss != undecided)
             break;
