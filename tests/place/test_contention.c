@@ -124,7 +124,7 @@ START_TEST(alone_a_worker_packs)
 }
 END_TEST
 
-START_TEST(who_loses_a_node_meets_the_other_once)
+START_TEST(a_worker_that_loses_a_node_meets_the_other_once)
 {
     int own = -1;
     for (int i = 0; i < FULLEST_FREE; i++) {
@@ -142,7 +142,7 @@ START_TEST(who_loses_a_node_meets_the_other_once)
 }
 END_TEST
 
-START_TEST(who_skips_a_claimed_node_stays_apart)
+START_TEST(a_worker_that_skips_a_claimed_node_stays_apart)
 {
     at(GANG__STEP_AGREE); /* the other one has claimed the node */
     place(other, NULL);
@@ -194,7 +194,7 @@ END_TEST
 
 START_TEST(equal_questions_get_equal_answers)
 {
-    worker->from_first = true; /* as a scheduler's worker, whose dry runs foretell its starts */
+    worker->from_first = true; /* like a scheduler: its dry runs must agree with its starts */
     lose();
     ck_assert_int_eq(place(worker, NULL), FULLEST);
     ck_assert_int_eq(stats_of(worker).conflicts, 1);
@@ -228,8 +228,8 @@ int main(void)
     TCase *t = tcase_create("contention");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, alone_a_worker_packs);
-    tcase_add_test(t, who_loses_a_node_meets_the_other_once);
-    tcase_add_test(t, who_skips_a_claimed_node_stays_apart);
+    tcase_add_test(t, a_worker_that_loses_a_node_meets_the_other_once);
+    tcase_add_test(t, a_worker_that_skips_a_claimed_node_stays_apart);
     tcase_add_test(t, after_a_while_it_packs_again);
     tcase_add_test(t, the_order_chooses_each_few_nodes);
     tcase_add_test(t, what_it_avoids_it_takes_before_it_refuses);
