@@ -498,7 +498,11 @@ enum {
      *  domains; its groups without any are packed. */
     GANG_POLICY_DEFAULT = 0,
     /** The fullest node that holds the task: keeps whole nodes free. Fullness counts free GPUs
-     *  (whole ones, else eighths of one); for tasks without GPUs free cores, in doublings. */
+     *  (whole ones, else eighths of one); for tasks without GPUs free cores, in doublings.
+     *  A worker that places a single task and meets another worker on the node departs from this
+     *  order: until it has placed 64 tasks without such a meeting, it fills up to four nodes of its
+     *  own, free alike, before it looks for the fullest again, and avoids the nodes where it met
+     *  others. A scheduler's worker never departs from the order. */
     GANG_POLICY_PACK = 1,
     /** the emptiest node by the same measure, one task a node before a second */
     GANG_POLICY_SPREAD = 2,

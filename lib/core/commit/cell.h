@@ -200,7 +200,8 @@ struct gang__committer {
     struct gang__lease_row lease;
     gang__a64 stamp; /* add_seq before each decision that gives back -> gang__stamp_read() */
     struct gang__cells *cells;
-    uint32_t index;    /* number of this worker, from 0 */
+    uint32_t index; /* number of this worker, from 0 */
+    uint32_t apart; /* > 0: it met another worker lately, and leaves emptied index words marked */
     uint32_t op_count; /* of the commit that is being described */
     uint64_t seq;      /* of the last commit */
     uint64_t unagreed; /* value of its `agreed` words before they are agreed */
@@ -210,6 +211,7 @@ struct gang__committer {
     size_t move_cap;
     uint32_t move_count;
     uint32_t moves;
+    uint32_t class_id; /* of the node that the worker moved last: a guess at the next one's */
     struct gang__op *old_ops[40]; /* outgrown arrays, which helpers may still read */
     uint32_t old_count;
     int64_t commits; /* commits that took effect */

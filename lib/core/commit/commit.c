@@ -166,7 +166,7 @@ static void note_own(struct gang__op *op, const uint64_t *word, uint32_t n)
 }
 
 /* The buckets of a claimed node after the owner's operations on it. All other words of the cell
- * stand still, too. */
+ * stand still, too. `last` NULL: the commit has no other cell. */
 static struct gang__buckets buckets_after(struct gang__layout layout,
                                           const struct gang__words *words,
                                           const struct gang__op *op, uint32_t n,
@@ -184,7 +184,7 @@ static struct gang__buckets buckets_after(struct gang__layout layout,
             payload[word] = gang__payload(op->next);
     }
     payload[GANG__WORD_MEMORY] = 0; /* decides no bucket */
-    return gang__buckets_of_like(layout, payload, last);
+    return last ? gang__buckets_of_like(layout, payload, last) : gang__buckets_of(layout, payload);
 }
 
 /* Notes to which buckets the owner's commit moves a claimed node. */
@@ -258,7 +258,7 @@ static enum carry_result carry(struct gang__cells *c, const struct gang__target 
         uint32_t n = own ? judge_own(t, &l, i, slot, &words, agreed, &fits)
                          : judge(t, &l, i, slot, &words, agreed, &fits);
         if (own && fits && t->w->moves != GANG__MOVES_OFF)
-            note_move(c, t->w, &words, &l.ops[i], n, &last);
+            note_move(c, t->w, &words, &l.ops[i], n, n == l.count ? NULL : &last);
         ss = gang__load(&t->w->desc.ss);
         if (ss != undecided)
             break;

@@ -38,7 +38,10 @@
  * thread that finds OPENING marks the parent itself, so no thread relies on the unfinished work of
  * another. A parent's mark is cleared only for a child that is CLOSED, after reading the parent,
  * and the clearing fails if a thread marked since. So OPEN means: marked, and no clearing of the
- * mark can succeed unless the word is closed first.
+ * mark can succeed unless the word is closed first. An emptied word need not be closed: the mark
+ * above it is a stale hint, which the next search that meets it clears. A worker that met others
+ * leaves it so (gang__committer.apart), since it is likely to set the bit again soon, and all
+ * workers share the upper words.
  *
  * Every loop here retries a compare-and-swap that failed because another one succeeded on the same
  * word: lock-free. Index words are freed with the cluster.
@@ -163,7 +166,7 @@ bool gang__index_clear(const struct gang__index_words *at, unsigned row, uint64_
     uint64_t cleared = (seen & ~(uint64_t)bits) + VERSION_ONE;
     if (!gang__cas(&at->row[row], seen, cleared))
         return false;
-    if (!BITS(cleared))
+    if (!BITS(cleared) && !at->keeps_marks)
         close_empty(at->c, at->class_id, row, at->base, 0);
     return true;
 }

@@ -48,8 +48,9 @@ struct gang__buckets gang__buckets_of_like(struct gang__layout layout, const uin
 struct gang__index_words {
     struct gang__cells *c;
     uint32_t class_id;
-    uint32_t base;  /* first slot */
-    gang__a64 *row; /* the word of each row; NULL: the class has no node in this chunk */
+    uint32_t base;    /* first slot */
+    gang__a64 *row;   /* the word of each row; NULL: the class has no node in this chunk */
+    bool keeps_marks; /* an emptied word stays marked above, until a search meets it */
 };
 static inline struct gang__index_words gang__index_words_of(struct gang__cells *c,
                                                             uint32_t class_id, uint32_t slot)
@@ -57,7 +58,7 @@ static inline struct gang__index_words gang__index_words_of(struct gang__cells *
     const struct gang__chunk *chunk = gang__chunk_of(c, slot);
     struct gang__leaf *leaf = chunk ? gang__load(&chunk->leaf[class_id]) : NULL;
     struct gang__index_words at = {c, class_id, slot - slot % GANG__FAN,
-                                   leaf ? leaf->bits[slot % GANG__CHUNK / GANG__FAN] : NULL};
+                                   leaf ? leaf->bits[slot % GANG__CHUNK / GANG__FAN] : NULL, false};
     return at;
 }
 
@@ -73,6 +74,20 @@ static inline void gang__index_prefetch(struct gang__cells *c, uint32_t slot,
         __builtin_prefetch(&at.row[gang__gpu_row((uint8_t)gpu)], 1);
         __builtin_prefetch(&at.row[gang__cpu_row((uint8_t)(hint >> 8))], 1);
     }
+}
+
+/* The same before the slot of the node is there: guesses its class. Whole GPUs have one cache line,
+ * cores two. */
+static inline void gang__index_prefetch_guess(struct gang__cells *c, uint32_t slot,
+                                              uint32_t class_id)
+{
+    enum { LINE = 64 / sizeof(gang__a64) };
+    struct gang__index_words at = gang__index_words_of(c, class_id, slot);
+    if (!at.row)
+        return;
+    __builtin_prefetch(&at.row[GANG__GPU_WHOLE], 1);
+    for (unsigned row = GANG__GPU_BUCKETS; row < GANG__INDEX_ROWS; row += LINE)
+        __builtin_prefetch(&at.row[row], 1);
 }
 
 /* Makes nodes findable in buckets. A commit calls it before the decision that raises the nodes to

@@ -52,7 +52,7 @@ bool gang__index_move_add(struct gang__committer *w, struct gang__chunk *chunk, 
     m->row = at.row;
     m->base = base;
     m->bits = bit;
-    m->class_id = layout.class_id;
+    m->class_id = w->class_id = layout.class_id;
     m->from = from;
     m->to = to;
     m->seen = gang__index_see(&at, from);
@@ -63,7 +63,7 @@ bool gang__index_move_add(struct gang__committer *w, struct gang__chunk *chunk, 
 static struct gang__index_words words_of(const struct gang__committer *w,
                                          const struct gang__index_move *m)
 {
-    return (struct gang__index_words){w->cells, m->class_id, m->base, m->row};
+    return (struct gang__index_words){w->cells, m->class_id, m->base, m->row, w->apart > 0};
 }
 
 static void set(const struct gang__index_words *at, struct gang__buckets buckets, uint32_t bits)

@@ -16,6 +16,7 @@
 
 void gang__plan_start(struct gang__plan *p, const gang_worker *w)
 {
+    gang__contention_begin(p, w);
     enum { APART = 13 };            /* odd, so that 32 workers begin at 32 places of a word */
     if (p->snap || w->from_first) { /* no other thread is active: equal requests get equal plans */
         p->start.slot = p->start.bit = 0;
@@ -213,7 +214,11 @@ static inline gang_result alloc(gang_worker *w, gang_request *request, struct co
         if (r != GANG_OK)
             return r;
         a = NULL;
+        int64_t helps = w->commit.helps;
         r = gang__plan_commit_record(w, request, &a, check ? check_places : NULL, check);
+        bool lost = r == GANG_ENOFIT || w->commit.helps != helps;
+        if ((lost || p->contention.met || w->commit.apart) && !(check && check->declined))
+            gang__contention_note(w, p, lost, r == GANG_OK);
         if (r == GANG_OK)
             *id = gang__alloc_publish(a);
     } while (r == GANG_ENOFIT && !p->out.host && !(check && check->declined) &&

@@ -160,6 +160,9 @@ gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
         const uint64_t *task = r == GANG_OK ? gang__entry_first(a) : NULL;
         for (; task; task = gang__entry_next(a, task)) {
             gang__node_prefetch(&worker->cluster->commit, (uint32_t)task[0]);
+            if (a->tasks == 1)
+                gang__index_prefetch_guess(&worker->cluster->commit, (uint32_t)task[0],
+                                           worker->commit.class_id);
             placer->order[count++] = key_of(a, task);
         }
         if (r == GANG_OK)

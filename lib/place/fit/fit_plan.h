@@ -138,6 +138,22 @@ struct gang__plan_start {
     uint32_t bit; /* in a word of the index */
 };
 
+/* How a worker keeps apart from those that it met (place/search/contention.h). Survives
+ * gang__plan_begin(). */
+enum { GANG__AVOIDED_NODES = 4 };
+struct gang__contention {
+    bool on;          /* searches may depart from the order of packing, */
+    bool avoids;      /* and this one does */
+    uint8_t class_id; /* where the search found `own` in the index: */
+    unsigned row;
+    uint32_t met;                /* a claimed node that this search skipped; GANG__POOL: none */
+    uint32_t own;                /* the node that the worker fills by itself; GANG__POOL: none */
+    const gang_request *request; /* whose task the worker placed there; only compared */
+    uint32_t nodes;              /* filled since the order of packing chose one */
+    uint32_t next;               /* number of meetings: which avoided node is replaced next */
+    uint32_t avoided[GANG__AVOIDED_NODES]; /* where it met others last; GANG__POOL: nowhere */
+};
+
 struct gang__plan_nodes {
     struct gang__node_copy *copy;
     size_t count, cap;
@@ -221,6 +237,7 @@ struct gang__plan {
     struct gang__plan_outcome out;
     struct gang__plan_tier tier;
     struct gang__plan_start start;
+    struct gang__contention contention;
     struct gang__plan_nodes nodes;
     struct gang__plan_tasks tasks;
     uint64_t *word; /* words of node copies, cores of tasks, and other scratch */
@@ -310,6 +327,10 @@ bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64
  * next. */
 int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,
                          uint64_t gpus, struct gang__misfit *misfit);
+
+/* The same for the one task of a request without cluster-wide kinds, in a plan of which nothing is
+ * left but this node. */
+bool gang__plan_single(struct gang__plan *p, uint32_t slot);
 
 /* At most so many more tasks of a group fit on a node (or the part p->subset of it), by its words
  * as they are planned so far: never fewer than do. 0 if there is no node, it is not up or does not

@@ -327,6 +327,7 @@ static bool plan_on(struct gang__plan *p, uint32_t group, struct gang__node_copy
         (uint32_t)(copy - p->nodes.copy), group, 0, 0, 0, 0, GANG__ANY_NUMBER};
     if (p->mode.skip_claimed && copy->claimed && !copy->used) {
         p->out.met_claimed = p->out.skipped = true;
+        p->contention.met = copy->slot;
         return false;
     }
     struct gang__fit_ctx f = {p, &p->request->group[group], copy, gang__words_now(p, copy), gpus};
@@ -359,6 +360,13 @@ int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, in
         } while (!g->pool_need_count && done < most);
     }
     return done;
+}
+
+bool gang__plan_single(struct gang__plan *p, uint32_t slot)
+{
+    struct gang__misfit misfit;
+    struct gang__node_copy *copy = gang__node_copy_alone(p, slot);
+    return copy && plan_on(p, 0, copy, 0, &misfit);
 }
 
 bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64_t gpus,

@@ -113,18 +113,10 @@ struct gang__node_copy *gang__node_copy_find(const struct gang__plan *p, uint32_
     return copy;
 }
 
-struct gang__node_copy *gang__node_copy_at(struct gang__plan *p, uint32_t slot)
+/* Makes the next copy, reads the node. */
+static inline struct gang__node_copy *copy_make(struct gang__plan *p, uint32_t slot)
 {
     const struct gang_mem *mem = &p->c->mem;
-    if (2 * (p->nodes.count + 1) > p->nodes.table_cap &&
-        !gang__node_copies_reserve(p, mem, p->nodes.count + 1)) {
-        p->out.failed = true;
-        return NULL;
-    }
-    struct gang__node_copy *copy;
-    uint32_t at = place_in_table(p, slot, &copy);
-    if (copy)
-        return copy;
     struct gang__node *node = slot == GANG__POOL ? NULL : gang__plan_node(p, slot);
     if (slot != GANG__POOL && !node)
         return NULL;
@@ -138,7 +130,7 @@ struct gang__node_copy *gang__node_copy_at(struct gang__plan *p, uint32_t slot)
         p->out.failed = true;
         return NULL;
     }
-    copy = &p->nodes.copy[p->nodes.count];
+    struct gang__node_copy *copy = &p->nodes.copy[p->nodes.count];
     copy->slot = slot;
     copy->words = words;
     copy->node = node;
@@ -147,16 +139,42 @@ struct gang__node_copy *gang__node_copy_at(struct gang__plan *p, uint32_t slot)
     if (type)
         copy->layout = type->layout;
     copy->at = p->words;
-    copy->table_at = at;
     copy->used = 0;
     copy->own = false;
     if (!node)
         p->nodes.pool = p->nodes.count;
     p->words += 2 * words;
     p->nodes.count++;
-    p->nodes.table[at] = (uint32_t)p->nodes.count;
     gang__hook(GANG__STEP_FIND);
     copy_read(p, copy, false);
+    return copy;
+}
+
+struct gang__node_copy *gang__node_copy_at(struct gang__plan *p, uint32_t slot)
+{
+    if (2 * (p->nodes.count + 1) > p->nodes.table_cap &&
+        !gang__node_copies_reserve(p, &p->c->mem, p->nodes.count + 1)) {
+        p->out.failed = true;
+        return NULL;
+    }
+    struct gang__node_copy *copy;
+    uint32_t at = place_in_table(p, slot, &copy);
+    if (copy)
+        return copy;
+    copy = copy_make(p, slot);
+    if (!copy)
+        return NULL;
+    copy->table_at = at;
+    p->nodes.table[at] = (uint32_t)p->nodes.count;
+    return copy;
+}
+
+struct gang__node_copy *gang__node_copy_alone(struct gang__plan *p, uint32_t slot)
+{
+    p->nodes.count = p->words = 0;
+    struct gang__node_copy *copy = copy_make(p, slot);
+    if (copy)
+        copy->table_at = UINT32_MAX; /* not in the table */
     return copy;
 }
 

@@ -8,6 +8,10 @@
 /* Make the table of copies large enough for so many copies. False: out of memory. */
 bool gang__node_copies_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t copies);
 
+/* The copy of a node, as the only one of the plan, which gang__node_copy_at() does not find. NULL:
+ * no node there, or out of memory (p->out.failed). */
+struct gang__node_copy *gang__node_copy_alone(struct gang__plan *p, uint32_t slot);
+
 /* The words of a node, or of the pool, as the plan is to see them. `help`: finish commits under way
  * that claim the node. True: they were read from a claimed cell. */
 bool gang__node_words_read(const struct gang__plan *p, const struct gang__node_copy *copy,

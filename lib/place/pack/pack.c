@@ -9,21 +9,33 @@
 #include "place/request/request.h"
 #include "place/search/search.h"
 
-/* One group, no domain. Packing skips nodes that other commits claim; if these are needed, it helps
- * the commits after all. */
+/* On all nodes; `packs`: in the order of packing. */
+static inline bool search_all(struct gang__pack *k, bool packs)
+{
+    int64_t want = k->request->min;
+    if (packs && gang__search_is_single(k->p))
+        return gang__search_single(k->p);
+    struct gang__scope all = gang__scope_all();
+    return gang__search(k->p, 0, want, &all, k->policy) == want;
+}
+
+/* One group, no domain. Packing skips nodes that other commits claim, and where the worker met
+ * others lately; if these are needed, it takes them after all. */
 static bool place_plain(struct gang__pack *k)
 {
     struct gang__plan *p = k->p;
-    int64_t want = k->request->min;
-    struct gang__scope all = gang__scope_all();
-    p->mode.skip_claimed = k->policy == GANG_POLICY_PACK || k->policy == GANG_POLICY_DEFAULT;
-    if (gang__search(p, 0, want, &all, k->policy) == want)
+    bool packs = k->policy == GANG_POLICY_PACK || k->policy == GANG_POLICY_DEFAULT;
+    p->mode.skip_claimed = packs;
+    if (packs && p->contention.on && k->request->min == 1 && !p->snap && !p->mode.empty &&
+        gang__contention_search(p))
+        return true;
+    if (search_all(k, packs))
         return true;
     if (!p->out.skipped || p->out.failed)
         return false;
     gang__undo(p, 0, 0);
-    p->mode.skip_claimed = false;
-    return gang__search(p, 0, want, &all, k->policy) == want;
+    p->mode.skip_claimed = p->contention.avoids = false;
+    return search_all(k, packs);
 }
 
 /* By the policy, the hardest groups first; then in the order of the request. */
@@ -83,7 +95,7 @@ static bool pack(struct gang__plan *p, bool proof)
     uint32_t most = highest_tier(p, proof);
     p->mode.worst_fit = proof || p->mode.empty;
     p->mode.exact_reads = proof;
-    p->mode.skip_claimed = p->out.skipped = false;
+    p->mode.skip_claimed = p->out.skipped = p->contention.avoids = false;
     if (request->plain) {
         bool placed = place_plain(&k);
         if (!placed)

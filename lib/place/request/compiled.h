@@ -154,6 +154,7 @@ struct gang_request {
     bool uses_pool;    /* some group takes of a cluster-wide kind */
     bool bound;        /* some domain is required or preferred */
     bool plain;    /* one group, no sets, no domains, no bounds: gang__search() alone places it */
+    bool single;   /* plain, one task, and no condition on nodes: gang__search_single() places it */
     bool precheck; /* a gang that waits is asked for often: check the index before a search, */
     bool large;    /* also when it has not been refused yet */
     /* What searches found, by any thread: gang__store -> gang__load of the next search. Each number

@@ -237,6 +237,9 @@ static gang_result request_make(const struct gang__request_job *job, gang_reques
                   g->domain_level < 0 && made->affinity_count == 0 && !made->exclusive &&
                   made->policy != GANG_POLICY_TOPOLOGY;
     made->in_domains = has_domains(made);
+    made->single = made->plain && made->min == 1 && !made->exclusive && !made->score &&
+                   !g->filters && !g->bounded && !g->models_ranked && !g->pool_need_count &&
+                   g->gpu_nodes != GANG_GPU_NODES_AVOID;
     made->precheck = made->plain ? made->min > 1 : is_in_one_domain(made);
     made->large = made->plain && made->min > MANY;
     *request = made;

@@ -4,6 +4,7 @@
  * one-sided: a node with capacity is never missed, and a bit that proves wrong is repaired. */
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
+#include "place/search/contention.h"
 #include "place/search/search_in.h"
 #include "place/search/visit.h"
 
@@ -60,6 +61,10 @@ static int64_t walk_slots(struct gang__node_search *s, uint32_t class_id, unsign
         if (slot == GANG__NO_SLOT)
             break;
         uint32_t base = slot - slot % GANG__FAN;
+        if (gang__contention_skips(p, base)) {
+            slot = base + GANG__FAN;
+            continue;
+        }
         if (end - base < GANG__FAN)
             bits &= ((uint32_t)1 << (end - base)) - 1;
         if (s->want > 1)

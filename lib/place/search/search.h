@@ -4,8 +4,10 @@
 #define GANG__PLACE_SEARCH_H
 
 #include "place/fit/fit.h"
+#include "place/search/contention.h"
 #include "place/search/domain_capacity.h"
 #include "place/search/policy.h"
+#include "place/search/single.h"
 
 /* How to search the nodes of a scope. */
 struct gang__search_options {

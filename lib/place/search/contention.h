@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Workers that meet on a node while they pack single tasks go apart: a few of their next searches
+ * depart from the order of packing. A worker that meets no other one never departs from it. */
+#ifndef GANG__PLACE_CONTENTION_H
+#define GANG__PLACE_CONTENTION_H
+
+#include "place/fit/fit.h"
+
+/* Before a search: may it depart from the order? */
+static inline void gang__contention_begin(struct gang__plan *p, const gang_worker *w)
+{
+    p->contention.on = w->commit.apart && !p->snap && !w->from_first;
+    p->contention.met = GANG__POOL;
+}
+
+/* After a plan was committed, or could not be. Does nothing unless it is of a single task.
+ *   lost    another worker changed a node first, or had to be helped
+ *   placed  the plan took effect */
+void gang__contention_note(gang_worker *w, struct gang__plan *p, bool lost, bool placed);
+
+/* Plans one task of group 0 on the node that the worker fills by itself, or on the next one in the
+ * bucket where that node stood. From now on this search avoids nodes where the worker met others.
+ * Returns whether the task was planned. Only while p->contention.on. */
+bool gang__contention_search(struct gang__plan *p);
+
+/* Does the search avoid the index word of the node? */
+static inline bool gang__contention_avoids(const struct gang__plan *p, uint32_t slot)
+{
+    const struct gang__contention *x = &p->contention;
+    bool avoids = false;
+    for (unsigned i = 0; i < GANG__AVOIDED_NODES; i++)
+        avoids |= x->avoided[i] && x->avoided[i] / GANG__FAN == slot / GANG__FAN;
+    return avoids;
+}
+
+/* The same for a walk, which then skips the nodes of the word. */
+static inline bool gang__contention_skips(struct gang__plan *p, uint32_t base)
+{
+    if (!p->contention.avoids || !gang__contention_avoids(p, base))
+        return false;
+    p->out.skipped = true;
+    return true;
+}
+
+#endif
