@@ -201,7 +201,7 @@ static inline gang_result alloc(gang_worker *w, gang_request *request, struct co
     uint64_t epoch = gang__load(&w->cluster->nodes.epoch) + 1;
     gang_result r;
     struct gang__alloc *a = NULL;
-    if (gang__node_pattern_is_known(w, request) &&
+    if (gang__equal_nodes_suit(w, request) &&
         gang__equal_nodes_take(w, request, check ? check->out : NULL,
                                check ? check_equal_nodes : NULL, check, &a, &r)) {
         if (r == GANG_OK)

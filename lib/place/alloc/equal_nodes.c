@@ -240,7 +240,7 @@ bool gang__equal_nodes_take(gang_worker *w, gang_request *request, struct gang__
 {
     struct gang__placer *placer = w->place;
     struct gang__node_pattern *m = gang__node_pattern_of(w, request);
-    if (gang__load(&request->refused_at) || is_off())
+    if (is_off())
         return false;
     if (m->rest) {
         m->rest--;

@@ -26,15 +26,19 @@ static inline struct gang__node_pattern *gang__node_pattern_of(gang_worker *w,
     struct gang__placer *placer = w->place;
     return &placer->pattern[request->number % GANG__NODE_PATTERNS];
 }
-static inline bool gang__node_pattern_is_known(gang_worker *w, const gang_request *request)
+
+/* May the next gang of the request go this way? Not after a refusal: another one is likely, and
+ * plan_gang() is faster at that. */
+static inline bool gang__equal_nodes_suit(gang_worker *w, const gang_request *request)
 {
-    return gang__node_pattern_of(w, request)->request == request->number;
+    return !gang__load(&request->refused_at) &&
+           gang__node_pattern_of(w, request)->request == request->number;
 }
 
 /* Notes the pattern of a gang that was just committed, if it has one. The plan still stands. */
 void gang__equal_nodes_learn(gang_worker *w, const gang_request *request);
 
-/* Takes the nodes for a new gang of a request whose pattern is known and notes its tasks in a BUSY record, *a. `may`, unless NULL, is
+/* Takes the nodes for a new gang of a request that suits and notes its tasks in a BUSY record, *a. `may`, unless NULL, is
  * asked before the commit, with the places in *out. True: *r is GANG_OK, or what may() answered (*a
  * is NULL). False: nothing was taken, and the gang is to be planned. Inside a read section.
  * O(nodes). */
