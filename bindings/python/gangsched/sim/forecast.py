@@ -15,7 +15,7 @@ from ..errors import Busy, InvalidArgument, NotFound, OutOfRange, check, new_err
 from ..handle import Box
 from ..values import ns, seconds, span, whole
 from .outlook import Expectations
-from .placing import Placing
+from .placing import JobScorer, Placing, job_scorer, score_with
 from .reservations import Reserving
 from .scheduling import JobRef
 
@@ -262,7 +262,9 @@ class Forecast(Reserving):
 
             ahead.submit(count=4, gpu=8, time_limit_s=600)
 
-        The job runs for ``time_limit_s``, unless ``run_time`` gives its run time.
+        The job runs for ``time_limit_s``, unless ``run_time`` gives its run time. The placement
+        policy of the simulation (``place``) places it too, for which ``run_s`` of the job is
+        then ``time_limit_s``.
 
         Returns
         -------
@@ -285,14 +287,30 @@ class Forecast(Reserving):
             if not queue and self.tree is None:
                 only = ffi.new("char[]", b"default")
                 raw.queue, queue = only, "default"
-            check(lib.gang_job_submit(sched, raw, out, error), error)
-            index, self._next = self._next, self._next + 1
+            index = self._next
+            scorer = self._scorer(index, raw)
+            with self._places():
+                result = lib.gang_job_submit(sched, raw, out, error)
+            if self._ahead.placing is not None:
+                self._ahead.placing.settle()
+            check(result, error)
+            if scorer is not None:
+                self._placed[index] = scorer
+            self._next = index + 1
             name = str(index) if "name" not in {**(job or {}), **keywords} else str(spec["name"])
             default = self.tree.default_queue if self.tree is not None else None
             self._jobs[int(out[0])] = _Job(
                 index, name, queue or default or "", self._at_ns, raw.time_limit_ns
             )
             return index
+
+    def _scorer(self, index: int, raw: Any) -> Optional[JobScorer]:
+        """Let the placement policy of the simulation place a submitted job; None: there is none."""
+        if self._ahead.placing is None:
+            return None
+        scorer = job_scorer(self._ahead.placing, index, raw.time_limit_ns, raw)
+        score_with(raw, scorer)
+        return scorer
 
     def _command(self, name: str, job: JobRef, *values: int) -> None:
         with self._changing() as sched:
