@@ -151,7 +151,7 @@ class Trace(Handle):
             except ParseError as error:
                 error.line = len(lines) + 1
                 raise _with_line(error, "job") from None
-        warn_of(old, 3)
+        warn_of(old)
         if lines:
             super().__init__(_read(b"\n".join(lines) + b"\n", lib.GANG_TRACE_JSONL, {}, "job"))
         else:
@@ -247,7 +247,7 @@ class Trace(Handle):
         epoch: "Optional[pandas.Timestamp]",
     ) -> "Trace":
         made = cls._with_dates(content, _format(format), options, epoch)
-        warn_of(old_in_text(content, made.format), 4)
+        warn_of(old_in_text(content, made.format))
         if made.skipped and options.get("on_error", "raise") == "raise":
             line = made.skipped_line
             warnings.warn(
@@ -871,10 +871,10 @@ def _current(options: Mapping[str, Any]) -> Dict[str, Any]:
     """Options of :meth:`Trace.read` with their current names."""
     made = dict(options)
     if "most" in made:
-        deprecated("the option most", "max_jobs", stacklevel=4)
+        deprecated("the option most", "max_jobs")
         made["max_jobs"] = made.pop("most")
     if "lenient" in made:
-        deprecated("the option lenient", 'on_error="skip"', stacklevel=4)
+        deprecated("the option lenient", 'on_error="skip"')
         made["on_error"] = "skip" if made.pop("lenient") else "raise"
     return made
 
@@ -1078,13 +1078,13 @@ def _in_words_of_now(table: "pandas.DataFrame", amounts: Optional[str]) -> "pand
 
     made = pandas.DataFrame(table, copy=False).copy(deep=False)
     if "limit_s" in made.columns:
-        made = made.rename(columns={"limit_s": column_now("limit_s", 4)})
+        made = made.rename(columns={"limit_s": column_now("limit_s")})
     totals = [name for name in ("cpus", "gpus") if name in made.columns]
     singles = [name for name in ("cpu", "gpu") if name in made.columns]
     if amounts is None:
         amounts = "job" if "cpus" in totals else "task"
         if amounts == "task":
-            warn_of({"gpus", "gpu_milli"} & set(made.columns), 4)
+            warn_of({"gpus", "gpu_milli"} & set(made.columns))
             totals = []
     check_amounts(amounts)
     wrong = singles if amounts == "job" else totals

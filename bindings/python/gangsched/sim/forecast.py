@@ -339,7 +339,8 @@ class Forecast(Reserving):
         Busy
             Called from ``run_time``. An exception of ``run_time`` passes through.
         KeyboardInterrupt
-            Ctrl-C, at once. There are no results; the copy keeps its state and can run again.
+            Ctrl-C, at once. Its ``partial_result`` is None, as no sample is whole; the copy keeps
+            its state and can run again.
         """
         expectations, error = _Expectations(), new_error()
         with self._held() as forecast, self.cluster._held():
@@ -351,9 +352,13 @@ class Forecast(Reserving):
                     result = lib.gang_forecast_run(forecast, error)
             finally:
                 self._inside = False
-            if self._ahead.placing is not None:
-                self._ahead.placing.settle()
-            self._ahead.settle()
+            try:
+                if self._ahead.placing is not None:
+                    self._ahead.placing.settle()
+                self._ahead.settle()
+            except KeyboardInterrupt as stop:
+                stop.partial_result = None  # type: ignore[attr-defined]
+                raise
             check(result, error)
             result = lib.gang_forecast_each(forecast, lib.gangsched_py_expected, expectations.user)
             expectations.settle()
