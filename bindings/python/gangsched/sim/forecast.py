@@ -28,7 +28,18 @@ if TYPE_CHECKING:
 RunTime = Union[None, str, Callable[[int, int, float], Optional[float]]]
 
 class Expected(NamedTuple):
-    """The forecast for a waiting job."""
+    """The forecast for a waiting job.
+
+    >>> import gangsched as gs
+    >>> simulation = gs.Simulation(gs.Cluster.uniform(1))
+    >>> for name in ("first", "second"):
+    ...     _ = simulation.submit(name=name, gpu=8, run_s=60, time_limit_s=100)
+    >>> _ = simulation.run(until_s=10)
+    >>> with simulation.forecast() as ahead:
+    ...     found = ahead.run()[0]
+    >>> found.name, found.what, found.wait_s
+    ('second', 'start', 100.0)
+    """
 
     job: int  #: index
     name: str
@@ -140,6 +151,15 @@ class Forecast(Reserving):
     nodes do not fail, and no jobs are submitted: jobs of the trace that have not come are not part
     of the forecast. The simulation may continue or end; neither sees the changes of the other. The
     same input gives the same output. Threads: any, one at a time.
+
+    >>> import gangsched as gs
+    >>> simulation = gs.Simulation(gs.Cluster.uniform(1))
+    >>> for name in ("first", "second"):
+    ...     _ = simulation.submit(name=name, gpu=8, run_s=60, time_limit_s=100)
+    >>> _ = simulation.run(until_s=10)
+    >>> with simulation.forecast() as ahead:
+    ...     ahead.run()[0].start_s
+    100.0
 
     Attributes
     ----------
