@@ -9,13 +9,24 @@ from types import ModuleType
 from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
 
-def deprecated(old: str, new: str, stacklevel: int = 3) -> None:
+def deprecated(old: str, new: str) -> None:
     """Warn that ``old`` is a name of the version before, and ``new`` is its name now."""
-    warnings.warn(
-        "%s is now %s; the old name goes in the next version" % (old, new),
-        DeprecationWarning,
-        stacklevel,
-    )
+    warn_outside("%s is now %s; the old name goes in the next version" % (old, new))
+
+
+def warn_outside(said: str) -> None:
+    """A ``DeprecationWarning`` at the line outside of this package that led here.
+
+    Python shows such warnings only for lines of the main program.
+    """
+    depth, frame = 1, sys._getframe()
+    while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(said, DeprecationWarning, depth)
+
+
+def _is_inside(module: str) -> bool:
+    return module.split(".")[0] in ("gangsched", "importlib", "contextlib", "pandas")
 
 
 def names(
@@ -75,5 +86,5 @@ class OldModules:
 
     def exec_module(self, module: ModuleType) -> None:
         new = self.moved[module.__name__]
-        deprecated(module.__name__, new, stacklevel=7)
+        deprecated(module.__name__, new)
         module.__dict__["__getattr__"] = lambda name: getattr(importlib.import_module(new), name)

@@ -10,9 +10,9 @@ import itertools
 import json
 import math
 import os
-import warnings
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
+from ._lazy import warn_outside
 from ._native import ffi, lib, new, text
 from .closest import meant
 from .dates import duration_s, is_date, is_duration
@@ -146,7 +146,7 @@ class Case:
             if warning == ffi.NULL:
                 break
             line = without(path_prefix, text(warning))
-            warnings.warn(line.lstrip(": "), DeprecationWarning, stacklevel=4)
+            warn_outside(line.lstrip(": "))
 
     def node_count(self) -> int:
         return int(self.c.node_count)

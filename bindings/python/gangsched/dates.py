@@ -4,7 +4,8 @@
 Each time (``submit_s``, ``start_s``, ``until_s``...) is a number of seconds, or a date: a
 ``datetime``, a ``date``, a ``pandas.Timestamp``, a ``numpy.datetime64``, or a text that pandas
 reads and that contains a year. A duration (``run_s``, ``duration_s``...) is a number of seconds or
-a ``timedelta`` (also of pandas and numpy).
+a ``timedelta`` (also of pandas and numpy). Trace files in CSV and JSON lines may have dates in
+``submit_s`` and ``start_s``: :meth:`Trace.read`.
 
 An *epoch* is the date of second 0. Dates with a time zone are instants: between 1 a.m. and 3 a.m.
 of the night in which clocks go forward lies one hour. Dates without a time zone are those of a

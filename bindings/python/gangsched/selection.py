@@ -2,7 +2,7 @@
 """Which of many: masks, slices, positions and names, by the rules of pandas."""
 
 import operator
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Mapping
 
 from .errors import InvalidArgument
 
@@ -29,7 +29,7 @@ def positions(which: Any, count: int, find: Callable[[str], int]) -> List[int]:
     """
     if isinstance(which, slice):
         return list(range(*which.indices(count)))
-    if isinstance(which, (str, bytes)) or not hasattr(which, "__iter__"):
+    if isinstance(which, (str, bytes, set, frozenset, Mapping)) or not hasattr(which, "__iter__"):
         raise TypeError("expected a mask, a slice, or a list of positions or names")
     listed = list(getattr(which, "tolist", lambda: which)())
     if listed and all(isinstance(item, bool) or _is_numpy_bool(item) for item in listed):

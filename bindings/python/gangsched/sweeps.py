@@ -2,6 +2,7 @@
 """Many simulations: several policies, or grids of parameters, on any executor."""
 
 import itertools
+import os
 import re
 import signal
 import traceback
@@ -19,8 +20,6 @@ from .sim.simulation import simulate
 from .trace import Trace, as_trace
 
 if TYPE_CHECKING:
-    import os
-
     import pandas
 
 #: Where calls run. None: in this process; a number: that many processes; or an object with
@@ -467,9 +466,22 @@ def _take(
                 with _naming(params[i]):
                     found[i] = future.result()
                 step()
-    except BaseException:
+    except BaseException as error:
         _cancel(pool, list(running))
+        if isinstance(error, KeyboardInterrupt):
+            pass_on(pool, running)
         raise
+
+
+def pass_on(pool: ProcessPoolExecutor, running: Iterable[Any]) -> None:
+    """Pass Ctrl-C on to the processes of a pool whose calls do not end by themselves.
+
+    A terminal sends Ctrl-C to all processes, an editor or ``kill -INT`` to one.
+    """
+    if wait(running, timeout=0.2).not_done:
+        for process in list(getattr(pool, "_processes", None) or ()):
+            with suppress(OSError):
+                os.kill(process, signal.SIGINT)
 
 
 def _deaf() -> None:

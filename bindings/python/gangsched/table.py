@@ -28,7 +28,7 @@ class Table(pandas.DataFrame):  # type: ignore[misc]
         columns, now = object.__getattribute__(self, "columns"), COLUMNS_BEFORE[name]
         if name in columns or now not in columns:
             return name
-        deprecated("the column %s" % name, now, 4)
+        deprecated("the column %s" % name, now)
         return now
 
 

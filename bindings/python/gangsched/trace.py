@@ -16,6 +16,7 @@ from ._lazy import deprecated
 from ._native import WRITE, Writer, ffi, lib, new, text, texts, utf8
 from .case import dump
 from .closest import unknown
+from .dated import TIMES, in_seconds
 from .dates import (
     as_date, as_epoch, check_zones, dates_of, duration_s, first_of, is_date, is_duration, time_s,
 )
@@ -150,7 +151,7 @@ class Trace(Handle):
             except ParseError as error:
                 error.line = len(lines) + 1
                 raise _with_line(error, "job") from None
-        warn_of(old, 3)
+        warn_of(old)
         if lines:
             super().__init__(_read(b"\n".join(lines) + b"\n", lib.GANG_TRACE_JSONL, {}, "job"))
         else:
@@ -177,10 +178,21 @@ class Trace(Handle):
         max_jobs: int = 0,
         gpus_per_task: int = 0,
         batsim_flops: int = 0,
+        epoch: Any = None,
         lenient: Optional[bool] = None,
         most: int = 0,
     ) -> "Trace":
         """Read a file, compressed (gzip, bzip2, xz) or not.
+
+        Times in CSV and JSON lines (``submit_s``, ``start_s``) are seconds, or dates as those of
+        :class:`Trace`: ISO 8601, with a time zone or without, or another text that pandas reads
+        and that has a year.
+
+        >>> import gangsched as gs
+        >>> lines = "job,submit_s,run_s\\na,2026-03-29T01:00+01:00,60\\nb,2026-03-29T03:00+02:00,60"
+        >>> trace = gs.Trace.from_text(lines)
+        >>> trace.column("submit_s"), str(trace.epoch)
+        (array([   0., 3600.]), '2026-03-29 01:00:00+01:00')
 
         Rows of jobs that never ran (a run time of -1, say) are left out, with a warning that says
         how many, and the line of the first one (:attr:`skipped_line`).
@@ -199,6 +211,9 @@ class Trace(Handle):
             GPUs of a task, for formats that only have the GPUs of a job; 0: 8.
         batsim_flops
             Operations a second of one resource; 0: 10^9.
+        epoch
+            The date of second 0. None: the earliest date in the file, if there are dates (then
+            ``submit_s`` needs one in all rows), or what an SWF log says.
         lenient, most
             Deprecated: ``on_error="skip"``, ``max_jobs``.
 
@@ -220,14 +235,19 @@ class Trace(Handle):
             options["most"] = most
         if lenient is not None:
             options["lenient"] = lenient
-        return cls._read_of(content, format, _current(options), os.fspath(path))
+        return cls._read_of(content, format, _current(options), os.fspath(path), as_epoch(epoch))
 
     @classmethod
     def _read_of(
-        cls, content: bytes, format: Optional[str], options: Mapping[str, Any], place: str
+        cls,
+        content: bytes,
+        format: Optional[str],
+        options: Mapping[str, Any],
+        place: str,
+        epoch: "Optional[pandas.Timestamp]",
     ) -> "Trace":
-        made = cls._of(_read(content, _format(format), options))
-        warn_of(old_in_text(content, made.format), 4)
+        made = cls._with_dates(content, _format(format), options, epoch)
+        warn_of(old_in_text(content, made.format))
         if made.skipped and options.get("on_error", "raise") == "raise":
             line = made.skipped_line
             warnings.warn(
@@ -238,7 +258,35 @@ class Trace(Handle):
             )
         if made.format == "swf":
             made._header = _swf_header(content)
-            made._epoch = _swf_epoch(made._header)
+            made._epoch = _swf_epoch(made._header) if epoch is None else epoch
+        return made
+
+    @classmethod
+    def _with_dates(
+        cls,
+        content: bytes,
+        format: int,
+        options: Mapping[str, Any],
+        epoch: "Optional[pandas.Timestamp]",
+    ) -> "Trace":
+        """Read text, again with seconds if a time was not a number but a date."""
+        lenient, made, failed = options.get("on_error") == "skip", None, None
+        try:
+            made = cls._of(_read(content, format, options))
+            made._epoch = epoch
+            if not made.skipped:
+                return made
+            is_csv, may_have = made.format == "csv", made.format in ("csv", "jsonl")
+        except GangError as wrong:
+            failed, may_have = wrong, wrong.path in TIMES
+            is_csv = format == lib.GANG_TRACE_CSV or not content.lstrip().startswith(b"{")
+        dated = in_seconds(content, is_csv, epoch, lenient) if may_have else None
+        if dated is not None:
+            made = cls._of(_read(dated[0], format, options))
+            made._epoch = dated[1]
+        elif failed is not None:
+            raise failed
+        assert made is not None
         return made
 
     @classmethod
@@ -249,11 +297,12 @@ class Trace(Handle):
         if isinstance(content, str):
             content = content.encode("utf-8")
         known = ("on_error", "max_jobs", "gpus_per_task", "batsim_flops")
+        epoch = as_epoch(options.pop("epoch", None))
         options = _current(options)
         for name in options:
             if name not in known:
-                raise InvalidArgument(unknown("option", name, known), path=name)
-        return cls._read_of(content, format, options, "text")
+                raise InvalidArgument(unknown("option", name, (*known, "epoch")), path=name)
+        return cls._read_of(content, format, options, "text", epoch)
 
     @classmethod
     def from_dataframe(
@@ -646,7 +695,7 @@ class Trace(Handle):
     def epoch(self) -> "Optional[pandas.Timestamp]":
         """The date of second 0; None: it is not known.
 
-        From dates of the jobs, ``epoch=``, or ``UnixStartTime`` and ``TimeZoneString`` of a log in
+        From dates of the jobs (also in CSV and JSON lines), ``epoch=``, or ``UnixStartTime`` and ``TimeZoneString`` of a log in
         the Standard Workload Format. It is kept by all methods, by pickling and by simulations, but
         not by files.
         """
@@ -822,16 +871,15 @@ def _current(options: Mapping[str, Any]) -> Dict[str, Any]:
     """Options of :meth:`Trace.read` with their current names."""
     made = dict(options)
     if "most" in made:
-        deprecated("the option most", "max_jobs", stacklevel=4)
+        deprecated("the option most", "max_jobs")
         made["max_jobs"] = made.pop("most")
     if "lenient" in made:
-        deprecated("the option lenient", 'on_error="skip"', stacklevel=4)
+        deprecated("the option lenient", 'on_error="skip"')
         made["on_error"] = "skip" if made.pop("lenient") else "raise"
     return made
 
 
-#: Members of a job that are times, and those that are durations.
-_TIMES = ("submit_s", "start_s")
+#: Members of a job that are durations; those that are times: :data:`TIMES`.
 _DURATIONS = ("run_s", "time_limit_s", "limit_s")
 
 
@@ -846,8 +894,8 @@ def _in_seconds(
     for line, job in enumerate(listed, 1):
         if not isinstance(job, Mapping):
             continue
-        lasting = [name for name in (*_TIMES, *_DURATIONS) if is_duration(job.get(name))]
-        found = [name for name in _TIMES if is_date(job.get(name))]
+        lasting = [name for name in (*TIMES, *_DURATIONS) if is_duration(job.get(name))]
+        found = [name for name in TIMES if is_date(job.get(name))]
         if lasting or found:
             listed[line - 1] = {**job, **{name: duration_s(job[name]) for name in lasting}}
         with _of_job(line):
@@ -889,7 +937,7 @@ def _table_in_seconds(
 
     kinds = pandas.api.types
     columns: Dict[str, List[Any]] = {}
-    for name in (*_TIMES, *_DURATIONS):
+    for name in (*TIMES, *_DURATIONS):
         if name in table.columns and not kinds.is_numeric_dtype(table[name].dtype):
             columns[name] = [None if value is pandas.NaT else value for value in table[name]]
     if not columns:
@@ -1030,13 +1078,13 @@ def _in_words_of_now(table: "pandas.DataFrame", amounts: Optional[str]) -> "pand
 
     made = pandas.DataFrame(table, copy=False).copy(deep=False)
     if "limit_s" in made.columns:
-        made = made.rename(columns={"limit_s": column_now("limit_s", 4)})
+        made = made.rename(columns={"limit_s": column_now("limit_s")})
     totals = [name for name in ("cpus", "gpus") if name in made.columns]
     singles = [name for name in ("cpu", "gpu") if name in made.columns]
     if amounts is None:
         amounts = "job" if "cpus" in totals else "task"
         if amounts == "task":
-            warn_of({"gpus", "gpu_milli"} & set(made.columns), 4)
+            warn_of({"gpus", "gpu_milli"} & set(made.columns))
             totals = []
     check_amounts(amounts)
     wrong = singles if amounts == "job" else totals

@@ -277,6 +277,14 @@ def tune(
         found.front
         found.plot()
 
+    >>> import gangsched as gs
+    >>> jobs = gs.Trace([{"submit_s": i * 50, "run_s": 600, "gpu": 8, "queue": "ab"[i % 2]}
+    ...                  for i in range(60)])
+    >>> tuned = gs.tune(jobs, gs.Cluster.uniform(2), {"a": {}, "b": {}},
+    ...                 goal="p95 wait of a < 1 h", vary={"queues.a.weight": [1, 8]})
+    >>> tuned.best
+    {'queues.a.weight': 8}
+
     Parameters
     ----------
     trace

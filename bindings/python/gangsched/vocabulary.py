@@ -97,7 +97,7 @@ def request_members(job: Any) -> Dict[str, Any]:
     """The members of a request for a job of a trace, or for a row of its table."""
     given = dict(job.to_dict() if hasattr(job, "to_dict") else job)
     given = {key: value for key, value in given.items() if not _is_missing(value)}
-    warn_of({"limit_s"} & set(given) if "cpus" in given else old_members(given), 4)
+    warn_of({"limit_s"} & set(given) if "cpus" in given else old_members(given))
     made = {key: value for key, value in _of_now(given).items() if key not in _RECORDED}
     if "time_limit_ns" in made:
         made["time_limit_s"] = made.pop("time_limit_ns") / 1e9
@@ -206,16 +206,16 @@ def old_in_text(content: bytes, format: str) -> Set[str]:
     return set()
 
 
-def warn_of(names: Set[str], stacklevel: int) -> None:
+def warn_of(names: Set[str]) -> None:
     """Warn of names of version 0.1 in a trace."""
     for name in sorted(names):
-        deprecated("the member %s of a job" % name, BEFORE.get(name, "count"), stacklevel + 1)
+        deprecated("the member %s of a job" % name, BEFORE.get(name, "count"))
 
 
-def column_now(name: str, stacklevel: int = 3) -> str:
+def column_now(name: str) -> str:
     """The name of a column now, with a warning if it has another one."""
     if name in COLUMNS_BEFORE:
-        deprecated("the column %s" % name, COLUMNS_BEFORE[name], stacklevel + 1)
+        deprecated("the column %s" % name, COLUMNS_BEFORE[name])
     return COLUMNS_BEFORE.get(name, name)
 
 

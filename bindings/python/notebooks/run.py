@@ -15,6 +15,7 @@ output are "ok NAME" and "not ok NAME", after lines "# NAME: reason".
 
 import argparse
 import base64
+import io
 import os
 import re
 import struct
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import nbformat
 
@@ -197,11 +198,20 @@ def faults(path: Path) -> List[str]:
         for output in cell.get("outputs", ()):
             if output.output_type == "error":
                 found.append("%s: an exception in the output" % cell.id)
+            if not _is_transparent(output.get("data", {}).get("image/png")):
+                found.append("%s: a picture that is not transparent" % cell.id)
             for text in _texts(output):
                 match = _OF_A_MACHINE.search(text)
                 if match:
                     found.append("%s: output of this machine: %r" % (cell.id, match.group()))
     return found
+
+
+def _is_transparent(picture: Optional[str]) -> bool:
+    """Whether the corner of a picture is, so that it suits dark pages, too."""
+    from matplotlib.image import imread
+
+    return picture is None or imread(io.BytesIO(base64.b64decode(picture)))[0, 0, -1] == 0
 
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")

@@ -128,6 +128,78 @@ def test_a_table_may_have_columns_of_dates():
     assert kept.column("start_s").tolist() == [3600]
 
 
+CSV = "job,submit_s,run_s,gpu,start_s\n"
+
+
+def test_dates_in_csv_are_read():
+    rows = "a,2026-01-05 09:00,600,8,2026-01-05T09:00:01.5\nb,2026-01-05 10:00:00,600,8,\n"
+    trace = gs.Trace.from_text(CSV + rows)
+    assert trace.column("submit_s").tolist() == [0, 3600]
+    assert trace.column("start_s")[0] == 1.5 and numpy.isnan(trace.column("start_s")[1])
+    assert trace.epoch == pandas.Timestamp(NINE)
+    given = gs.Trace.from_text(CSV + rows + "c,60,600,8,\n", epoch="2026-01-05 09:30")
+    assert given.column("submit_s").tolist() == [-1800, 1800, 60]
+    assert given.epoch == pandas.Timestamp("2026-01-05 09:30")
+
+
+@pytest.mark.parametrize("is_csv", [True, False])
+def test_dates_with_a_zone_in_a_file(is_csv, tmp_path):
+    """On 2026-03-29 clocks in Berlin go from 2 to 3."""
+    dates = "2026-03-29 01:30+01:00", "2026-03-29T01:30:00Z", "29 March 2026 03:30 +02:00"
+    rows = [
+        '"a, %d","%s",600,8,\n' % (i, date) if is_csv else
+        '{"run_s": 600, "name": "\\"submit_s\\": %d", "submit_s" : "%s"}\n' % (i, date)
+        for i, date in enumerate(dates)
+    ]
+    path = tmp_path / ("jobs.csv" if is_csv else "jobs.jsonl")
+    path.write_text((CSV if is_csv else "") + "\n".join(rows))  # with blank lines
+    trace = gs.Trace.read(path)
+    assert trace.column("submit_s").tolist() == [0, 3600, 3600]
+    assert str(trace.epoch) == "2026-03-29 01:30:00+01:00"
+    table = pandas.DataFrame({"submit_s": dates, "run_s": 600, "job": ["x", "y", "z"]})
+    same = gs.Trace.from_dataframe(table)
+    assert same.column("submit_s").tolist() == [0, 3600, 3600] and same.epoch == trace.epoch
+
+
+@pytest.mark.parametrize(
+    "second, said, error",
+    [
+        ("2026-13-01", "submit_s: '2026-13-01' is not a date", gs.InvalidArgument),
+        ("9:00", "submit_s: expected a date with its year, not '9:00'", gs.InvalidArgument),
+        ("60", "submit_s: a number beside dates needs epoch=", gs.InvalidArgument),
+        ("2026-01-05T09:00Z", "has a time zone, but the epoch 2026-01-05 09:00:00 has none",
+         gs.InvalidArgument),
+    ],
+)
+def test_a_wrong_date_in_a_file_names_line_and_column(second, said, error):
+    csv = "%sa,2026-01-05 09:00,600,8,\n\nb\u00fc,%s,600,8,\n" % (CSV, second)
+    with pytest.raises(error, match=r"^line 4: .*" + re.escape(said)) as wrong:
+        gs.Trace.from_text(csv)
+    assert (wrong.value.line, wrong.value.column, wrong.value.path) == (4, 4, "submit_s")
+    value = second if second == "60" else '"%s"' % second
+    lines = '{"submit_s": "2026-01-05 09:00", "run_s": 600}\n{"submit_s": %s, "run_s": 600}' % value
+    with pytest.raises(error, match=r"^line 2: .*" + re.escape(said)) as wrong:
+        gs.Trace.from_text(lines)
+    assert (wrong.value.line, wrong.value.column, wrong.value.path) == (2, 14, "submit_s")
+
+
+def test_columns_after_a_date_are_those_of_the_file():
+    with pytest.raises(gs.ParseError, match="line 2: gpu: not a number") as wrong:
+        gs.Trace.from_text(CSV + "a,2026-01-05 09:00,600,x,\n")
+    assert (wrong.value.line, wrong.value.column) == (2, 24)
+    with pytest.raises(gs.ParseError, match="line 2: submit_s: not a number"):  # no dates at all
+        gs.Trace.from_text(CSV + "a,soon,600,8,\n")
+
+
+def test_rows_with_wrong_dates_can_be_skipped():
+    rows = "a,2026-01-05 09:00,600,8,\nb,2026-13-05,600,8,\nc,2026-01-05 10:00,600,8,\n"
+    trace = gs.Trace.from_text(CSV + rows, on_error="skip")
+    assert (len(trace), trace.skipped, trace.skipped_line) == (2, 1, 3)
+    assert trace.column("submit_s").tolist() == [0, 3600]
+    plain = gs.Trace.from_text(CSV + "a,0,600,8,\nb,soon,600,8,\n", on_error="skip")
+    assert (len(plain), plain.skipped, plain.epoch) == (1, 1, None)
+
+
 def test_a_trace_keeps_its_epoch():
     trace = gpu_jobs("2026-01-05 09:00", "2026-01-05 10:00")
     for kept in (

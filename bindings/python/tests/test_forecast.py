@@ -255,6 +255,16 @@ def test_the_horizon_bounds_a_forecast(simulation):
         assert ahead.run().table.start_s.isna().all()
 
 
+def test_ctrl_c_has_no_partial_result(simulation):
+    def stops(job, sample, draw):
+        raise KeyboardInterrupt
+
+    with simulation.forecast(run_time=stops) as ahead:
+        with pytest.raises(KeyboardInterrupt) as stop:
+            ahead.run()
+        assert stop.value.partial_result is None
+
+
 def test_an_exception_of_run_time_leaves_the_forecast(simulation):
     def broken(job, sample, draw):
         raise RuntimeError("no idea of %d" % job)

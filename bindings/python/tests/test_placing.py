@@ -97,6 +97,34 @@ def test_submitted_jobs_are_placed_too(cluster):
     assert found[0] == ["n3"] and found[1] != ["n3"]
 
 
+def test_jobs_of_a_forecast_are_placed_too(cluster):
+    """by_job wants n3 for j0, which the job in the trace holds until 100, and no other job."""
+    seen = []
+
+    def place(job, nodes):
+        seen.append((job.index, job.name, job.run_s))
+        return by_job(job, nodes)
+
+    with gs.Simulation(cluster, trace_of(8), place=place) as simulation:
+        simulation.run(until_s=50)
+        with simulation.forecast(run_time="actual") as ahead:
+            again = ahead.submit(name="j2", gpu=8, time_limit_s=300)
+            other = ahead.submit(name="other", gpu=8, time_limit_s=300)
+            ahead.run()
+            assert [ahead.start_of(job) for job in (again, other)] == [100, 50]
+        assert (1, "j2", 300.0) in seen and (2, "other", 300.0) in seen
+        simulation.run()
+
+    def fails(job, nodes):
+        return by_job(job, nodes) if job.name == "j0" else 1 / 0
+
+    with gs.Simulation(cluster, trace_of(8), place=fails) as simulation:
+        simulation.run(until_s=50)
+        with simulation.forecast() as ahead, pytest.raises(ZeroDivisionError):
+            ahead.submit(name="other", gpu=8, time_limit_s=300)
+            ahead.run()
+
+
 def test_compare_and_sweep_take_placements(cluster):
     trace = trace_of(8, 8, 8)
     found = gs.compare(

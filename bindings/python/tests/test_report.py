@@ -404,3 +404,26 @@ def test_the_page_shortens_a_long_mix():
             cluster, gs.Trace([{"submit_s": 0, "run_s": 1, "gpu": 1}]), mix=[{"gpu": 1}] * 3
         )
     assert Page(report.html(result)).row("mix")[1] == "3 shapes"
+
+
+def test_the_page_says_which_defaults_flatter(tmp_path):
+    """By default a higher priority preempts, and no work is lost."""
+    trace = gs.Trace([
+        {"job": "low", "submit_s": 0, "run_s": 100, "gpu": 8},
+        {"job": "high", "submit_s": 10, "run_s": 100, "gpu": 8, "priority": 5},
+    ])
+
+    def page(**options):
+        result = gs.simulate(gs.Cluster.uniform(1), trace, **options)
+        result.report(tmp_path / "page.html")
+        return result.jobs.end_s.tolist(), (tmp_path / "page.html").read_text(encoding="utf-8")
+
+    saved, preempts = "Work is saved all the time, at no cost", "preempts jobs of a lower priority"
+    ends, text = page()
+    assert ends == [200, 110] and saved in text and preempts in text
+    ends, text = page(no_preemption=True, checkpoint_s=60)
+    assert ends == [100, 200] and saved not in text and preempts not in text
+    ends, text = page(policy="fifo")
+    assert ends == [100, 200] and saved in text and preempts not in text
+    for name in ("checkpoint_s=0", "no_preemption"):
+        assert name in gs.simulate.__doc__

@@ -56,8 +56,9 @@ def test_processes(expected, tmp_path):
     assert gs.sweep(awkward, AWKWARD, executor=2).values == [list(one.values()) for one in AWKWARD]
 
 
-def test_ctrl_c_ends_a_sweep_on_processes_and_begins_nothing_more(tmp_path):
-    """A terminal sends Ctrl-C to all processes."""
+@pytest.mark.parametrize("send", [os.killpg, os.kill])
+def test_ctrl_c_ends_a_sweep_on_processes_and_begins_nothing_more(tmp_path, send):
+    """A terminal sends Ctrl-C to all processes, an editor to one."""
     log = tmp_path / "log"
     log.touch()
     code = "import sys, sweep_support as s, gangsched as gs; gs.sweep(s.sleeps, {'log': [sys.argv[1]], 'seed': range(8)}, executor=2)"
@@ -68,7 +69,7 @@ def test_ctrl_c_ends_a_sweep_on_processes_and_begins_nothing_more(tmp_path):
     with subprocess.Popen([sys.executable, "-c", code, str(log)], **options) as process:
         wait_for(lambda: len(calls(log)) == 2, 30, process)
         time.sleep(0.2)
-        os.killpg(process.pid, signal.SIGINT)
+        send(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=120)  # without the signal: ten minutes
     # Both calls were cut off, and no other began.
     assert [word for word, _, _ in calls(log)] == ["begin", "begin"]

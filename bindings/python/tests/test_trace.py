@@ -159,7 +159,7 @@ def test_selections_follow_the_rules_of_pandas(trace):
     assert names(trace.select(["c", "a"])) == ["c", "a"]
     assert names(trace.select([])) == [] and names(trace.select([False] * 3)) == []
     for wrong in (1, "a", None, [0.0], [1.5], np.array([0.0, 1.0]), [True, 1, 0], ["a", 1], [None],
-                  np.array([[0], [1]])):
+                  np.array([[0], [1]]), {"a", "c"}, {"a": 1}):
         with pytest.raises(TypeError):
             trace.select(wrong)
     with pytest.raises(gs.InvalidArgument, match="2 values for 3 jobs"):

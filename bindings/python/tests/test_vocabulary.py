@@ -438,6 +438,38 @@ def modules():
             yield importlib.import_module(found.name)
 
 
+OLD_JOB = {"job": "a", "submit_s": 0, "run_s": 60, "limit_s": 90}
+OLD_CSV = "job,submit_s,run_s,limit_s\na,0,60,90\n"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: gs.Trace([OLD_JOB]),
+        lambda: gs.Trace.from_text(OLD_CSV),
+        lambda: gs.Trace.from_text(OLD_CSV.replace("limit_s", "time_limit_s"), most=1),
+        lambda: gs.simulate(gs.Cluster.uniform(1), one(), linger_s=1),
+        lambda: gs.Simulation(gs.Cluster.uniform(1), one(), linger_s=1),
+        lambda: gs.compare({"a": {"linger_s": 1}}, gs.Cluster.uniform(1), one()),
+        lambda: gs.Request.from_job(OLD_JOB),
+        lambda: one().to_dataframe().limit_s,
+        lambda: one().column("limit_s"),
+        lambda: gs.simulate(gs.Cluster.uniform(1), one()).session(),
+        lambda: gs.Session,
+    ],
+)
+def test_the_warning_of_an_old_name_is_shown_at_the_line_that_has_it(use):
+    """Python shows a DeprecationWarning only if it is at a line of the main program."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        use()
+    assert {warning.filename for warning in found} == {__file__}
+
+
+def one():
+    return gs.Trace([{"job": "a", "submit_s": 0, "run_s": 60, "time_limit_s": 90}])
+
+
 def test_the_examples_in_docstrings_are_true():
     ran = 0
     for module in modules():

@@ -145,7 +145,25 @@ def options(results: Mapping[str, "Result"]) -> str:
     rows = [[escape(name), *(_value(given[label], name) for label in labels)] for name in names]
     return "<h3>Options</h3>" + table(
         ["option", *(label or "value" for label in labels)], rows, words=1 + len(labels)
-    )
+    ) + "".join('<p class="note">%s</p>' % line for line in _assumptions(results))
+
+
+def _assumptions(results: Mapping[str, "Result"]) -> List[str]:
+    """Defaults of these simulations that make results look better than they are."""
+    given = [result._recipe.arguments for result in results.values()]
+    found = []
+    if any(not one.get("checkpoint_s") for one in given):
+        found.append(
+            "Work is saved all the time, at no cost (checkpoint_s = 0): preemptions and failures "
+            "lose none."
+        )
+    in_order = [one for one in given if one.get("policy", "queues") in (None, "queues")]
+    if any(not one.get("no_preemption") for one in in_order):
+        found.append(
+            "In the order of the queues, a job preempts jobs of a lower priority (no_preemption = "
+            "false)."
+        )
+    return found
 
 
 def _value(given: Mapping[str, Any], name: str) -> str:

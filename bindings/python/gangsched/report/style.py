@@ -29,7 +29,8 @@ image{image-rendering:auto}image.pixel{image-rendering:pixelated}
 .hatch{fill:none;stroke:var(--soft);stroke-width:.9;opacity:.8}
 .small{display:none}.multiple{margin:.5em 0 0 58px;font-size:.85em;color:var(--soft)}
 @media screen and (max-width:600px){main{padding:20px 16px 40px}.large{display:none}.small{display:block}
-.scroll{overflow-x:auto}.scroll .chart{min-width:720px}}
+.scroll{overflow-x:auto}.scroll .chart{min-width:720px}
+td.w:last-child{min-width:17em}}
 .legend{display:flex;flex-wrap:wrap;gap:2px 18px;margin:.3em 0 0 58px;font-size:.85em;color:var(--soft)}
 .legend i,.multiple i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:6px;vertical-align:-1px}
 .wide{overflow-x:auto}.wide th,.wide td{padding:4px 5px}

@@ -15,7 +15,7 @@ from ..errors import Busy, InvalidArgument, NotFound, OutOfRange, check, new_err
 from ..handle import Box
 from ..values import ns, seconds, span, whole
 from .outlook import Expectations
-from .placing import Placing
+from .placing import JobScorer, Placing, job_scorer, score_with
 from .reservations import Reserving
 from .scheduling import JobRef
 
@@ -28,7 +28,18 @@ if TYPE_CHECKING:
 RunTime = Union[None, str, Callable[[int, int, float], Optional[float]]]
 
 class Expected(NamedTuple):
-    """The forecast for a waiting job."""
+    """The forecast for a waiting job.
+
+    >>> import gangsched as gs
+    >>> simulation = gs.Simulation(gs.Cluster.uniform(1))
+    >>> for name in ("first", "second"):
+    ...     _ = simulation.submit(name=name, gpu=8, run_s=60, time_limit_s=100)
+    >>> _ = simulation.run(until_s=10)
+    >>> with simulation.forecast() as ahead:
+    ...     found = ahead.run()[0]
+    >>> found.name, found.what, found.wait_s
+    ('second', 'start', 100.0)
+    """
 
     job: int  #: index
     name: str
@@ -140,6 +151,15 @@ class Forecast(Reserving):
     nodes do not fail, and no jobs are submitted: jobs of the trace that have not come are not part
     of the forecast. The simulation may continue or end; neither sees the changes of the other. The
     same input gives the same output. Threads: any, one at a time.
+
+    >>> import gangsched as gs
+    >>> simulation = gs.Simulation(gs.Cluster.uniform(1))
+    >>> for name in ("first", "second"):
+    ...     _ = simulation.submit(name=name, gpu=8, run_s=60, time_limit_s=100)
+    >>> _ = simulation.run(until_s=10)
+    >>> with simulation.forecast() as ahead:
+    ...     ahead.run()[0].start_s
+    100.0
 
     Attributes
     ----------
@@ -262,7 +282,9 @@ class Forecast(Reserving):
 
             ahead.submit(count=4, gpu=8, time_limit_s=600)
 
-        The job runs for ``time_limit_s``, unless ``run_time`` gives its run time.
+        The job runs for ``time_limit_s``, unless ``run_time`` gives its run time. The placement
+        policy of the simulation (``place``) places it too, for which ``run_s`` of the job is
+        then ``time_limit_s``.
 
         Returns
         -------
@@ -285,14 +307,30 @@ class Forecast(Reserving):
             if not queue and self.tree is None:
                 only = ffi.new("char[]", b"default")
                 raw.queue, queue = only, "default"
-            check(lib.gang_job_submit(sched, raw, out, error), error)
-            index, self._next = self._next, self._next + 1
+            index = self._next
+            scorer = self._scorer(index, raw)
+            with self._places():
+                result = lib.gang_job_submit(sched, raw, out, error)
+            if self._ahead.placing is not None:
+                self._ahead.placing.settle()
+            check(result, error)
+            if scorer is not None:
+                self._placed[index] = scorer
+            self._next = index + 1
             name = str(index) if "name" not in {**(job or {}), **keywords} else str(spec["name"])
             default = self.tree.default_queue if self.tree is not None else None
             self._jobs[int(out[0])] = _Job(
                 index, name, queue or default or "", self._at_ns, raw.time_limit_ns
             )
             return index
+
+    def _scorer(self, index: int, raw: Any) -> Optional[JobScorer]:
+        """Let the placement policy of the simulation place a submitted job; None: there is none."""
+        if self._ahead.placing is None:
+            return None
+        scorer = job_scorer(self._ahead.placing, index, raw.time_limit_ns, raw)
+        score_with(raw, scorer)
+        return scorer
 
     def _command(self, name: str, job: JobRef, *values: int) -> None:
         with self._changing() as sched:
@@ -321,7 +359,8 @@ class Forecast(Reserving):
         Busy
             Called from ``run_time``. An exception of ``run_time`` passes through.
         KeyboardInterrupt
-            Ctrl-C, at once. There are no results; the copy keeps its state and can run again.
+            Ctrl-C, at once. Its ``partial_result`` is None, as no sample is whole; the copy keeps
+            its state and can run again.
         """
         expectations, error = _Expectations(), new_error()
         with self._held() as forecast, self.cluster._held():
@@ -333,9 +372,13 @@ class Forecast(Reserving):
                     result = lib.gang_forecast_run(forecast, error)
             finally:
                 self._inside = False
-            if self._ahead.placing is not None:
-                self._ahead.placing.settle()
-            self._ahead.settle()
+            try:
+                if self._ahead.placing is not None:
+                    self._ahead.placing.settle()
+                self._ahead.settle()
+            except KeyboardInterrupt as stop:
+                stop.partial_result = None  # type: ignore[attr-defined]
+                raise
             check(result, error)
             result = lib.gang_forecast_each(forecast, lib.gangsched_py_expected, expectations.user)
             expectations.settle()

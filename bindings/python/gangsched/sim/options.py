@@ -116,7 +116,7 @@ def fill(
     # the scheduler moves jobs only on request, as in C without gang_sched_opts
     sched.max_moves = -1
     for old in sorted(set(options) & set(_OLD_NAMES)):
-        deprecated("the option " + old, _OLD_NAMES[old], stacklevel=5)
+        deprecated("the option " + old, _OLD_NAMES[old])
     options = dict(_renamed(name, value) for name, value in options.items())
     wrong = sorted(set(options) - NAMES)
     if wrong:

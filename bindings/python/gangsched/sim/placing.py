@@ -136,18 +136,23 @@ def job_scorer(placing: Placing, index: int, run_ns: int, raw: Any) -> JobScorer
     return JobScorer(placing, jobs)
 
 
+def score_with(job: Any, scorer: JobScorer) -> None:
+    """Let a scorer, which the caller keeps, place the job of a ``struct gang_job_spec *``."""
+    job.request.policy = lib.GANG_POLICY_HOST
+    job.request.score = lib.gangsched_py_place_score
+    job.request.score_user = scorer.user
+
+
 @callback(failed=lib.GANG_EINVAL)
 def gangsched_py_place(index: int, run_ns: int, job: Any, user: Any) -> int:
     host: Any = ffi.from_handle(user)
     placing, placed = host.placing, host.placed
     scorer = placed[index] = job_scorer(placing, index, run_ns, job)
-    job.request.policy = lib.GANG_POLICY_HOST
-    job.request.score = lib.gangsched_py_place_score
-    job.request.score_user = scorer.user
+    score_with(job, scorer)
     return 0
 
 
 #: The scorers of the jobs of a simulation, by index.
 Placed = Dict[int, JobScorer]
 
-__all__ = ["JobScorer", "Place", "Placed", "PlacedJob", "Placing", "job_scorer"]
+__all__ = ["JobScorer", "Place", "Placed", "PlacedJob", "Placing", "job_scorer", "score_with"]

@@ -39,7 +39,15 @@ _LIMITED = {
 
 
 class Reservation(NamedTuple):
-    """A reservation at one instant. Plain data."""
+    """A reservation at one instant. Plain data.
+
+    >>> import gangsched as gs
+    >>> simulation = gs.Simulation(gs.Cluster.uniform(1), queues={"lab": {}})
+    >>> talk = simulation.reserve(
+    ...     name="talk", queue="lab", count=1, gpu=8, start_s=3600, duration_s=600)
+    >>> talk.state, talk.start_s, talk.end_s, talk.nodes
+    ('planned', 3600.0, 4200.0, 1)
+    """
 
     name: str
     state: str  #: ``planned`` (this instance has not begun) or ``active``
@@ -58,7 +66,16 @@ class Reservation(NamedTuple):
 
 
 class PlanItem(NamedTuple):
-    """Nodes that a job or a reservation has from one time to another."""
+    """Nodes that a job or a reservation has from one time to another.
+
+    >>> import gangsched as gs
+    >>> simulation = gs.Simulation(gs.Cluster.uniform(1))
+    >>> for name in ("first", "second"):
+    ...     _ = simulation.submit(name=name, gpu=8, run_s=60, time_limit_s=100)
+    >>> _ = simulation.run(until_s=10)
+    >>> [(item.what, item.name, item.end_s, item.nodes) for item in simulation.plan()]
+    [('running', 'first', 100.0, ('n0',))]
+    """
 
     #: ``running`` (a job has them until ``end_s`` at the latest), ``start`` (a planned start),
     #: ``reservation``

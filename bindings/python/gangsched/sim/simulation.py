@@ -147,7 +147,7 @@ class Simulation(RunningSimulation):
     planned, or come to nothing: it must depend on its arguments only. The scheduler then judges
     each waiting job on its own. A call takes 20 to 60 us with up to 1,000 nodes, so that a
     simulation takes three to ten times as long. Jobs that are submitted to a forecast are placed by
-    the policy of the cluster.
+    the function, too.
 
     An exception in a function of yours leaves the call that called the function. The simulation is
     consistent then and can continue. Threads: any, one at a time.
@@ -476,6 +476,11 @@ def simulate(
     **options: Any,
 ) -> "Result":
     """Play a trace on a cluster, and return the results.
+
+    Two defaults flatter the results. Work is saved all the time, at no cost (``checkpoint_s=0``), so
+    that preemptions and failures lose none. And without ``policy``, in the order of the queues, a
+    job preempts jobs of a lower priority (the column ``priority`` of a trace) unless
+    ``no_preemption`` is set.
 
     >>> import gangsched as gs
     >>> jobs = gs.Trace([{"submit_s": 0, "run_s": 600, "count": 2, "gpu": 8},

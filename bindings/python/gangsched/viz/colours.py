@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, List, Sequence, Tuple
 if TYPE_CHECKING:
     from ..sim.result import Result
 
-#: Colours that readers with a colour-vision deficiency can tell apart, on white and on black. The
-#: first six are those of Okabe and Ito without yellow and black, the next two those of Tol.
+#: The first eight are colours that readers with a colour-vision deficiency can tell apart, on white
+#: and on black: six of Okabe and Ito, without yellow and black, and two of Tol. The others only
+#: differ for other readers.
 PALETTE = (
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#aa3377", "#117733",
     "#8f99a3", "#8c510a",
