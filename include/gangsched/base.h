@@ -93,7 +93,8 @@ GANG_API const char *gang_result_name(gang_result result);
 
 /** Fractions and factors in all headers are integers of which this is 1: a half is GANG_WHOLE / 2.
  *  Scenario files and Python have the number itself, 0.5. (Shares of GPUs and cores are amounts,
- *  in thousandths of a device: "milli". What a simulation measures is a double.) */
+ *  in thousandths of a device: "milli". What a simulation measures is a double, and so are the
+ *  weights of queues, gang_queue_spec.weight: only their ratio to those of siblings counts.) */
 #define GANG_WHOLE ((int64_t)1000000)
 
 /** Which constraint refused (gang_error.constraint); values are never renumbered. */

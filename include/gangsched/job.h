@@ -93,7 +93,7 @@ struct gang_job_stop {
 
 /**
  * What a job has been through: gang_job_get_past() says it, and gang_job_spec.past gives it to a
- * scheduler that is made anew, so that the job goes on as it was. The host keeps, for each job,
+ * new scheduler, so that the job goes on as it was. The host keeps, for each job,
  *   - its specification, this, and the nodes where it failed (gang_job_failed_node_each());
  *   - the places of its tasks (gang_alloc_each(), gang_job_promised_each(),
  *     gang_job_suspended_each()), which of its tasks have ended, and what stops of it or is fenced
@@ -102,11 +102,11 @@ struct gang_job_stop {
  * users used (gang_past_usage_each()) and gives it back, and sets the states of nodes.
  *
  * From then on the scheduler decides as one that lived, but for this:
- *   - The jobs are tried anew, and multifactor priorities are computed at once. The host may hear
- *     of jobs that start in one run in another order, and again by op lost of tasks that stop on a
+ *   - It tries the jobs again, and computes multifactor priorities at once. The host may hear of
+ *     jobs that start in one run in another order, and again by op lost of tasks that stop on a
  *     node that is down.
- *   - Begins anew: service before the last start, cooldowns, the bounds of bypassing, heartbeats,
- *     and the shapes of tasks that GANG_POLICY_FGD and _HEADROOM learned.
+ *   - These start from zero: service before the last start, cooldowns, the bounds of bypassing,
+ *     heartbeats, and the shapes of tasks that GANG_POLICY_FGD and _HEADROOM learned.
  *   - What tasks held that have stopped is free at once, though other tasks of their step, or other
  *     gangs that stop for the same job, have not stopped; so is what was kept for a move that was
  *     given up since.

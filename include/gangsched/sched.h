@@ -817,7 +817,7 @@ struct gang_past_usage {
 typedef int32_t (*gang_past_usage_fn)(const struct gang_past_usage *usage, void *user);
 
 /** Visit what queues and users used, as of the last run: what gang_past_usage_restore() gives to a
- *  scheduler that is made anew. What was never used is left out. @return GANG_OK; GANG_EINVAL; the
+ *  new scheduler. What was never used is left out. @return GANG_OK; GANG_EINVAL; the
  *  visitor's result, which ends the visit if it is not 0. Owner. O(queues * kinds + users). */
 GANG_API gang_result gang_past_usage_each(gang_sched *sched, gang_past_usage_fn visit, void *user)
     GANG_MUST_CHECK;
@@ -1084,9 +1084,9 @@ enum {
  *   - Tasks that are booked on the node and are not listed stay, but see GANG_PLACES_COMPLETE.
  * A report replaces all that earlier reports about the node said of others: what it does not list
  * is free again. What a task holds in conflict is also released when that task ends, and everything
- * when the node is removed. A copy of the scheduler has it, too (gang_sched_copy()); a scheduler
- * that is made anew gets it from the next reports. The host submits the jobs that it restores
- * before it reports: until then their tasks are GANG_CONFLICT_UNKNOWN.
+ * when the node is removed. A copy of the scheduler has it, too (gang_sched_copy()); a new scheduler
+ * gets it from the next reports. The host submits the jobs that it restores before it reports:
+ * until then their tasks are GANG_CONFLICT_UNKNOWN.
  * @param places the distance from one to the next is places->size; NULL if count is 0
  * @param flags GANG_PLACES_* or 0
  * @return GANG_OK: the message is left; GANG_EINVAL (no node, an unknown flag, a place that is not
@@ -1183,7 +1183,10 @@ GANG_API gang_result gang_node_each(gang_sched *sched, gang_node_id node, gang_n
  *   error nothing changed.
  * Owner. May allocate: for each piece less than 1 KiB, 16 bytes a node, and 16 bytes for each run
  * of neighbouring nodes; while members start in it, about 150 bytes a node of the cluster. O(nodes)
- * and what plan/admit.h says.
+ * for each placing that is tried. With E the occupations that begin or end in the window and I the
+ * instances, a piece takes I searches of the timeline at the earliest time, again each time that
+ * an instance or a limit moves the start; at the latest time up to E * I placings. A refusal takes
+ * some three times as long, and up to 64 placings.
  */
 GANG_API gang_result gang_reservation_add(gang_sched *sched,
                                           const struct gang_reservation_spec *spec,

@@ -41,7 +41,6 @@
  *       result = gang_sim_write_summary(sim, NULL, 2, write_to_stdout, NULL);
  *   gang_sim_free(sim);
  * @endcode
- * `examples/two_futures.c` is a whole program.
  */
 #ifndef GANGSCHED_SIM_H
 #define GANGSCHED_SIM_H
@@ -177,7 +176,7 @@ struct gang_sim_opts {
     /** mean running time of a task until it fails, exponential; 0: tasks do not fail */
     int64_t task_mtbf_ns;
     /** What jobs of traces do about lost tasks: GANG_LOSS_FAIL, _RESTART, _REFILL, _SHRINK;
-     *  GANG_SIM_LOSS_COUNT: the other tasks go on, at the speed of so many tasks; 0:
+     *  GANG_SIM_LOSS_COUNT: the other tasks go on, at the speed of the remaining tasks; 0:
      *  GANG_LOSS_RESTART */
     int32_t loss;
     int32_t
@@ -431,7 +430,7 @@ GANG_API gang_result gang_sim_submit(gang_sim *sim, const struct gang_job_spec *
  * @endcode
  * @param run_ns of each group, >= 0
  * @param count gang_job_spec.request.group_count
- * @return as gang_sim_submit(); GANG_EINVAL (path "run_ns": not as many as groups), GANG_ERANGE
+ * @return as gang_sim_submit(); GANG_EINVAL (path "run_ns": not one for each group), GANG_ERANGE
  *   ("run_ns[1]").
  * Owner. This call, and each event of such a job, costs O(groups and their dependencies).
  */

@@ -55,6 +55,19 @@ files_are_there() {
 }
 check installed_files files_are_there
 
+# Headers and manual pages name no file that only the source tree has.
+names_only_what_is_installed() {
+    local file status=0
+    while read -r file; do
+        [[ -n $(find "$prefix" -path "*/${file#./}" -print -quit) ]] && continue
+        [[ -n $(find "$root/lib" -path "*/$file" -print -quit) || -e $root/$file ]] || continue
+        echo "not installed: $file" && status=1
+    done < <(grep -rhoE '[A-Za-z_]+[A-Za-z_/]*\.(md|c|h|sh|py|json)\b' "$prefix/include" \
+        "$(find "$prefix" -type d -path '*/man' -print -quit)" | sed 's/^f[BI]//' | sort -u)
+    return "$status"
+}
+check names_only_installed_files names_only_what_is_installed
+
 nothing_remembers_the_build() {
     local file status=0
     for file in "$libdir/pkgconfig/gangsched.pc" "$libdir"/cmake/gangsched/*.cmake; do

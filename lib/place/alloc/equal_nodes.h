@@ -38,10 +38,10 @@ static inline bool gang__equal_nodes_suit(gang_worker *w, const gang_request *re
 /* Notes the pattern of a gang that was just committed, if it has one. The plan still stands. */
 void gang__equal_nodes_learn(gang_worker *w, const gang_request *request);
 
-/* Takes the nodes for a new gang of a request that suits and notes its tasks in a BUSY record, *a. `may`, unless NULL, is
- * asked before the commit, with the places in *out. True: *r is GANG_OK, or what may() answered (*a
- * is NULL). False: nothing was taken, and the gang is to be planned. Inside a read section.
- * O(nodes). */
+/* Takes the nodes for a new gang of a request that suits, and notes its tasks in a BUSY record, *a.
+ * `may`, unless NULL, is asked before the commit, with the places in *out. True: *r is GANG_OK, or
+ * what may() answered (*a is NULL). False: nothing was taken, and the gang is to be planned. Inside
+ * a read section. O(nodes). */
 bool gang__equal_nodes_take(gang_worker *w, gang_request *request, struct gang__places *out,
                             gang__alloc_may *may, void *user, struct gang__alloc **a,
                             gang_result *r);

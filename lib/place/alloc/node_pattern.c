@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which gangs take the same of equal free nodes, and what do they take of each? Read off a plan that
- * was just committed. */
+/* Which gangs take the same of equal free nodes, and what do they take of each? Read off a plan
+ * that was just committed. */
 #include <string.h>
 
 #include "core/nodes/nodes.h"
