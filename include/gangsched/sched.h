@@ -1084,9 +1084,9 @@ enum {
  *   - Tasks that are booked on the node and are not listed stay, but see GANG_PLACES_COMPLETE.
  * A report replaces all that earlier reports about the node said of others: what it does not list
  * is free again. What a task holds in conflict is also released when that task ends, and everything
- * when the node is removed. A copy of the scheduler has it, too (gang_sched_copy()); a new scheduler
- * gets it from the next reports. The host submits the jobs that it restores before it reports:
- * until then their tasks are GANG_CONFLICT_UNKNOWN.
+ * when the node is removed. A copy of the scheduler has it, too (gang_sched_copy()); a new
+ * scheduler gets it from the next reports. The host submits the jobs that it restores before it
+ * reports: until then their tasks are GANG_CONFLICT_UNKNOWN.
  * @param places the distance from one to the next is places->size; NULL if count is 0
  * @param flags GANG_PLACES_* or 0
  * @return GANG_OK: the message is left; GANG_EINVAL (no node, an unknown flag, a place that is not
