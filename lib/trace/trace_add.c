@@ -80,7 +80,7 @@ static gang_result check_name(const gang_trace *t, struct gang__span name, struc
     if (r != GANG_OK)
         return gang__error(error, r, "name", "longer than 255 bytes, or not plain UTF-8 text");
     if (gang__trace_name_find(t, name, &index))
-        return gang__error(error, GANG_EEXIST, "name", "job %zu is called so", index);
+        return gang__error(error, GANG_EEXIST, "name", "job %zu has this name already", index);
     if (t->count >= INT32_MAX)
         return gang__error(error, GANG_ELIMIT, NULL, "more than 2^31 - 1 jobs");
     return GANG_OK;
