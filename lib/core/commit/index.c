@@ -164,9 +164,12 @@ bool gang__index_clear(const struct gang__index_words *at, unsigned row, uint64_
                        uint32_t bits)
 {
     uint64_t cleared = (seen & ~(uint64_t)bits) + VERSION_ONE;
+    bool closes = !BITS(cleared) && !at->keeps_marks;
+    if (closes) /* the word is emptied and closed in one step */
+        cleared &= ~STATE_MASK;
     if (!gang__cas(&at->row[row], seen, cleared))
         return false;
-    if (!BITS(cleared) && !at->keeps_marks)
+    if (closes)
         close_empty(at->c, at->class_id, row, at->base, 0);
     return true;
 }
