@@ -6,7 +6,6 @@
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
 #include "place/fit/fit.h"
-#include "place/record/record.h"
 #include "place/search/search.h"
 
 #ifdef GANG_TEST_HOOKS

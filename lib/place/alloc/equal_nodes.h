@@ -16,7 +16,7 @@
 #define GANG__PLACE_EQUAL_NODES_H
 
 #include "place/alloc/alloc.h"
-#include "place/record/placer.h"
+#include "place/record/record.h"
 
 /* Where the worker keeps the pattern of a request, or of another one with which it shares the place
  * (gang__node_pattern.request). */

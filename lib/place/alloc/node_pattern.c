@@ -6,7 +6,6 @@
 #include "core/nodes/nodes.h"
 #include "place/alloc/equal_nodes.h"
 #include "place/fit/fit.h"
-#include "place/record/record.h"
 
 /* Requests whose tasks one search places, node by node, in the order of packing. */
 static bool suits(const gang_request *request)
