@@ -101,7 +101,6 @@ static void change(gang_sim *sim, struct gang__sim_job *j, const struct gang_eve
     } else if (e->state == GANG_JOB_PENDING) {
         gang__sim_preempted(sim, j);
     } else {
-        j->work.unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
         gang__sim_halt(&j->work);
     }
 }

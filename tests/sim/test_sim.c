@@ -239,6 +239,17 @@ START_TEST(a_preempted_job_takes_its_time_to_stop)
 }
 END_TEST
 
+START_TEST(a_job_that_has_time_to_stop_saves_its_work)
+{
+    s.opts.stop_ns = 5 * SECOND;
+    s.opts.checkpoint_ns = -1;
+    preempt(30);
+    ck_assert_time(sim_get(&s, 1).start_ns, 45);
+    ck_assert_time(sim_get(&s, 0).end_ns, 115); /* 40 done, 60 left at 55 */
+    ck_assert_time(sim_get(&s, 0).lost_ns, 5);
+}
+END_TEST
+
 START_TEST(a_killed_job_resumes_from_its_last_checkpoint)
 {
     s.opts.stop_ns = 60 * SECOND; /* longer than the grace */
@@ -836,6 +847,7 @@ int main(void)
     tcase_add_test(c, the_caller_may_set_the_speed_of_a_job);
     tcase_add_test(c, a_preempted_job_resumes_its_work_after_the_restart);
     tcase_add_test(c, a_preempted_job_takes_its_time_to_stop);
+    tcase_add_test(c, a_job_that_has_time_to_stop_saves_its_work);
     tcase_add_test(c, a_killed_job_resumes_from_its_last_checkpoint);
     tcase_add_test(c, a_job_that_loses_its_node_restarts_from_its_checkpoint);
     tcase_add_test(c, a_drained_node_takes_no_job_until_it_is_back);
