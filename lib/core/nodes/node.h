@@ -57,6 +57,16 @@ static inline gang_node_id gang__node_id_met(const gang_cluster *c, uint32_t slo
     return (uint64_t)gang__load(&s->generation) << 32 | slot;
 }
 
+/* Compares the paths of domains of two nodes, from the widest level down: below 0, 0, above 0. */
+static inline int gang__node_compare_domains(const gang_cluster *c, const struct gang__node *a,
+                                             const struct gang__node *b)
+{
+    for (uint32_t level = 0; level < c->nodes.level_count; level++)
+        if (a->domain[level] != b->domain[level])
+            return a->domain[level] < b->domain[level] ? -1 : 1;
+    return 0;
+}
+
 /* The id of the node in a slot. GANG_ID_NONE: none, or one that was removed, which may stay there
  * for a while. Lock-free. */
 gang_node_id gang__node_id_at(gang_cluster *c, uint32_t slot);

@@ -123,16 +123,10 @@ static void sort_slots(uint64_t *slot, size_t count)
 /* Is the order of the slots that of the ranks, by domains? */
 static bool is_ranked(const struct gang__plan *p, const uint64_t *slot, size_t count)
 {
-    uint32_t levels = p->c->nodes.level_count;
     const struct gang__node *before = NULL;
-    for (size_t i = 0; i < count && levels; i++) {
+    for (size_t i = 0; i < count && p->c->nodes.level_count; i++) {
         const struct gang__node *node = gang__plan_node(p, (uint32_t)slot[i]);
-        if (!node)
-            return false;
-        uint32_t level = 0;
-        while (before && level < levels && before->domain[level] == node->domain[level])
-            level++;
-        if (before && level < levels && before->domain[level] > node->domain[level])
+        if (!node || (before && gang__node_compare_domains(p->c, before, node) > 0))
             return false;
         before = node;
     }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gangs that take the same of equal nodes, of which nothing is taken: all of them, or 8 GPUs and
- * half of the cores. The first gang of a request is planned like any other, and the worker notes
- * what one node looks like then (the pattern). Later gangs of the same request go to the nodes that
- * the same search offers, without a plan: of each node whose cell is as in the pattern the same is
- * taken, all of it by a lease (core/commit/lease.c), and its tasks are copied from the pattern.
+/* Gangs that take the same of equal nodes, of which nothing is taken: whole nodes, or 8 GPUs and
+ * half of the cores of each. The first gang of a request is planned like any other. The worker
+ * notes what one of its nodes looks like (the pattern). It places later gangs of the request
+ * without a plan: it takes nodes in the order in which the search offers them, if their cells are
+ * as in the pattern. A node that is taken wholly is leased (core/commit/lease.c). Entries of tasks
+ * are copied from the pattern.
  *
- * Why the places are those of the plan: the search offers nodes in the order in which a plan would
- * visit them. A node whose words are those of the pattern gets the same tasks with the same
- * devices and cores, since these depend on the words, the node type and the request alone. Of the
- * other nodes only those are passed over that a plan would pass over, too: nodes that another
- * commit claims, and, where one task takes all of a node, nodes of the same type that have less.
- * Any other node ends this way, and the gang is planned; also where health, partitions, tiers or an
- * order of ranks other than that of the slots matter. */
+ * Why the places are those of a plan: a plan visits nodes in the order in which the search offers
+ * them. On a node with the words of the pattern it puts the same tasks with the same devices and
+ * cores, since these depend on the words, the node type and the request alone. It passes over nodes
+ * that another commit claims, and, where one task takes all of a node, over nodes of the same type
+ * that have less; so does this way. At any other node this way ends, and the gang is planned. The
+ * same holds where health, partitions, tiers or an order of ranks other than that of the slots
+ * matter. */
 #ifndef GANG__PLACE_EQUAL_NODES_H
 #define GANG__PLACE_EQUAL_NODES_H
 

@@ -10,10 +10,8 @@
 static bool is_before(const struct gang__plan *p, uint32_t a, uint32_t b)
 {
     const struct gang__node_copy *x = &p->nodes.copy[a], *y = &p->nodes.copy[b];
-    for (uint32_t level = 0; level < p->c->nodes.level_count; level++)
-        if (x->node->domain[level] != y->node->domain[level])
-            return x->node->domain[level] < y->node->domain[level];
-    return x->slot <= y->slot;
+    int order = gang__node_compare_domains(p->c, x->node, y->node);
+    return order ? order < 0 : x->slot <= y->slot;
 }
 
 static inline bool is_one_run(const struct gang__task_plan *a, const struct gang__task_plan *b)
