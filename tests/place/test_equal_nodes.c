@@ -235,11 +235,40 @@ START_TEST(places_are_those_of_a_plan)
 }
 END_TEST
 
+/* A worker that met others while it placed single tasks keeps to the order with gangs. */
+START_TEST(gang_does_not_avoid_nodes)
+{
+    struct life *l = &life[0];
+    static struct tasks planned, found;
+    life_init(l, PLAIN);
+    for (int i = 0; i < 3; i++) {
+        int64_t taken = gang__equal_nodes_taken;
+        if (i == 2) {
+            struct gang__contention *x = &gang__plan_of(l->w)->contention;
+            x->avoids = true;
+            x->avoided[0] = (uint32_t)planned.task[0].node;
+        }
+        test_must(gang_alloc(l->w, l->request[1], &l->held[0], NULL));
+        ck_assert_int_eq(gang__equal_nodes_taken - taken, i > 0);
+        found.count = 0;
+        test_must(gang_alloc_each(l->c, l->held[0], keep, &found));
+        ck_assert_uint_eq(found.count, 4);
+        for (size_t k = 0; k < found.count && i > 0; k++)
+            ck_assert_uint_eq(found.task[k].node, planned.task[k].node);
+        if (i == 0)
+            planned = found;
+        test_must(gang_alloc_free(l->w, l->held[0]));
+    }
+    life_end(l);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("equal_nodes");
     TCase *t = tcase_create("same life");
     tcase_add_loop_test(t, places_are_those_of_a_plan, 0, WORLDS);
+    tcase_add_test(t, gang_does_not_avoid_nodes);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

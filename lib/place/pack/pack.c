@@ -95,7 +95,7 @@ static bool pack(struct gang__plan *p, bool proof)
     uint32_t most = highest_tier(p, proof);
     p->mode.worst_fit = proof || p->mode.empty;
     p->mode.exact_reads = proof;
-    p->mode.skip_claimed = p->out.skipped = p->contention.avoids = false;
+    p->mode.skip_claimed = p->out.skipped = false;
     if (request->plain) {
         bool placed = place_plain(&k);
         if (!placed)

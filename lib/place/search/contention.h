@@ -10,6 +10,7 @@
 static inline void gang__contention_begin(struct gang__plan *p, const gang_worker *w)
 {
     p->contention.on = w->commit.apart && !p->snap && !w->from_first;
+    p->contention.avoids = false; /* until gang__contention_search() */
     p->contention.met = GANG__POOL;
 }
 
