@@ -336,15 +336,17 @@ static void builds(struct maker *m)
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
+static const int32_t fills[] = {0, 10, 50, 90, 99};
+enum { FILLS = sizeof(fills) / sizeof(fills[0]) };
+
 /* Whole nodes beside the mutex in all states: how full, scattered or packed. */
 static void all_fills(struct maker *m)
 {
-    static const int32_t fills[] = {0, 10, 50, 90, 99};
     bool beside_all = m->every && (is_ours(m) || m->scene.impl == &bench_mutex);
-    for (size_t f = 0; f < sizeof(fills) / sizeof(fills[0]); f++)
+    for (size_t f = 0; f < FILLS; f++)
         if (fills[f] == 90 || (beside_all && (fills[f] > 0 || is_ours(m))))
             whole_nodes(m, fills[f]);
-    for (size_t f = 1; m->every && f < sizeof(fills) / sizeof(fills[0]); f++)
+    for (size_t f = 1; m->every && f < FILLS; f++)
         if (beside_all || (fills[f] == 90 && m->scene.nodes < MAX_NODES))
             packed_nodes(m, fills[f]);
 }
@@ -352,7 +354,6 @@ static void all_fills(struct maker *m)
 /* A million nodes take long to fill: GPUs there only show how cost grows with their number. */
 static void all_of_ours(struct maker *m)
 {
-    static const int32_t fills[] = {0, 10, 50, 90, 99};
     bool few = m->scene.nodes >= MAX_NODES;
     if (m->scene.nodes == 1) {
         one_node(m);
@@ -360,7 +361,7 @@ static void all_of_ours(struct maker *m)
     }
     builds(m);
     all_fills(m);
-    for (size_t f = 0; f < sizeof(fills) / sizeof(fills[0]); f++)
+    for (size_t f = 0; f < FILLS; f++)
         if (fills[f] == 90 || (m->every && (!few || fills[f] == 10)))
             gpus(m, fills[f]);
     refusals(m);

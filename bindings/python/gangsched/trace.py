@@ -695,9 +695,9 @@ class Trace(Handle):
     def epoch(self) -> "Optional[pandas.Timestamp]":
         """The date of second 0; None: it is not known.
 
-        From dates of the jobs (also in CSV and JSON lines), ``epoch=``, or ``UnixStartTime`` and ``TimeZoneString`` of a log in
-        the Standard Workload Format. It is kept by all methods, by pickling and by simulations, but
-        not by files.
+        From dates of the jobs (also in CSV and JSON lines), ``epoch=``, or ``UnixStartTime`` and
+        ``TimeZoneString`` of a log in the Standard Workload Format. It is kept by all methods, by
+        pickling and by simulations, but not by files.
         """
         return self._epoch
 

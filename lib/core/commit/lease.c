@@ -79,7 +79,7 @@ bool gang__commit_lease(struct gang__committer *w, uint32_t slot, const uint64_t
         gang__store(&row->payload[i], payload[i]);
     if (!count)
         gang__store(&row->words, words);
-    gang__commit_add(w, slot, GANG__WORD_HEAD, GANG__OP_LEASE, 0);
+    gang__commit_lease_more(w, slot);
     return true;
 }
 

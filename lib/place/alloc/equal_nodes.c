@@ -79,8 +79,7 @@ static bool find_nodes(gang_worker *w, const gang_request *request, struct searc
     if (gang__plan_begin(p, w->cluster, request, false) != GANG_OK)
         return false;
     gang__plan_start(p, w);
-    if (p->snap || p->mode.check_health || p->tier.modes || p->mode.timeshare ||
-        p->tasks.ended_tasks || p->epoch != s->pattern->epoch ||
+    if (!gang__plan_suits_patterns(p) || p->epoch != s->pattern->epoch ||
         gang__tier_count(gang__tiers_of(p, &request->group[0])) != 1)
         return false;
     options.policy = gang__policy_order(p, false);

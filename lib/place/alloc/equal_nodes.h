@@ -36,6 +36,13 @@ static inline bool gang__equal_nodes_suit(gang_worker *w, const gang_request *re
            gang__node_pattern_of(w, request)->request == request->number;
 }
 
+/* Does the plan look at nothing but the words and types of nodes? */
+static inline bool gang__plan_suits_patterns(const struct gang__plan *p)
+{
+    return !p->snap && !p->mode.check_health && !p->tier.modes && !p->mode.timeshare &&
+           !p->tasks.ended_tasks;
+}
+
 /* Notes the pattern of a gang that was just committed, if it has one. The plan still stands. */
 void gang__equal_nodes_learn(gang_worker *w, const gang_request *request);
 

@@ -111,8 +111,7 @@ void gang__equal_nodes_learn(gang_worker *w, const gang_request *request)
     struct gang__plan *p = gang__plan_of(w);
     if (p->tasks.count == 0 || !is_cpu_free(p, &p->nodes.copy[p->tasks.plan[0].copy]))
         return; /* mostly: the task went beside others */
-    if (!suits(request) || p->mode.check_health || p->tier.modes || p->mode.timeshare ||
-        p->tasks.ended_tasks)
+    if (!suits(request) || !gang__plan_suits_patterns(p))
         return;
     struct gang__node_pattern *m = gang__node_pattern_of(w, request);
     if (m->request == request->number && m->epoch == p->epoch)
