@@ -67,8 +67,7 @@ static gang_result make_pool(gang_cluster *c)
     if (!chunk)
         return GANG_ENOMEM;
     gang__store(&c->commit.chunk[0], chunk);
-    gang__a64 *overflow =
-        gang__zalloc_line(&c->mem, GANG__POOL_WORDS - GANG__CELL_WORDS, sizeof(*overflow));
+    gang__a64 *overflow = gang__overflow_new(&c->mem, GANG__POOL_WORDS - GANG__CELL_WORDS);
     if (!overflow)
         return GANG_ENOMEM;
     gang__store(&chunk->overflow[GANG__POOL], overflow);
@@ -148,7 +147,7 @@ static void free_chunk(gang_cluster *c, struct gang__chunk *chunk)
 {
     for (uint32_t i = 0; i < GANG__CHUNK; i++) {
         gang__node_free(c, gang__load(&chunk->slot[i].node));
-        gang__release_line(&c->mem, gang__load(&chunk->overflow[i]));
+        gang__overflow_free(&c->mem, gang__load(&chunk->overflow[i]));
     }
     for (uint32_t i = 0; i < GANG__GPU_CLASSES; i++)
         gang__release_line(&c->mem, gang__load(&chunk->leaf[i]));
@@ -183,7 +182,7 @@ void gang_cluster_free(gang_cluster *cluster)
     gang__hash_free(&c->nodes.node_names, &c->mem);
     gang__release(&c->mem, c->nodes.free_slots);
     for (size_t i = 0; i < c->nodes.old_overflow_count; i++)
-        gang__release_line(&c->mem, c->nodes.old_overflow[i]);
+        gang__overflow_free(&c->mem, c->nodes.old_overflow[i]);
     gang__release(&c->mem, c->nodes.old_overflow);
     for (uint32_t i = 0; i < c->nodes.level_count; i++)
         gang__release(&c->mem, c->nodes.level_name[i]);

@@ -27,7 +27,8 @@ struct life {
 static struct life life[2]; /* the short way; planned */
 static int declined, asked[2];
 
-static gang_result put_node(struct life *l, enum world world, int i, int64_t memory,
+/* `other`: bit 0 gives it twice the memory, bit 1 another rack. */
+static gang_result put_node(struct life *l, enum world world, int i, int64_t other,
                             gang_node_id *id)
 {
     static struct gang_gpu_spec gpu[GPUS];
@@ -44,10 +45,11 @@ static gang_result put_node(struct life *l, enum world world, int i, int64_t mem
         core[k].numa = k % 2;
     struct gang_numa_spec numa[2] = {{0}};
     snprintf(name, sizeof(name), "n%d", i);
-    snprintf(rack, sizeof(rack), "r%d", world == RACKS_MIXED ? i * 7 % RACKS : i * RACKS / NODES);
+    int number = world == RACKS_MIXED ? i * 7 % RACKS : i * RACKS / NODES;
+    snprintf(rack, sizeof(rack), "r%d", other & 2 ? RACKS - 1 - number : number);
     spec.name = name;
     spec.cpu_milli = CORES * 1000;
-    spec.memory_bytes = memory;
+    spec.memory_bytes = MEMORY << (other & 1);
     spec.gpus = gpu;
     spec.gpu_count = world == NO_GPUS ? 0 : world == FEWER_GPUS && odd ? GPUS / 2 : GPUS;
     spec.cores = core;
@@ -87,7 +89,7 @@ static void life_init(struct life *l, enum world world)
     test_must(gang_worker_new(l->c, &first));
     test_must(gang_worker_new(l->c, &l->w));
     for (int i = 0; i < NODES; i++)
-        test_must(put_node(l, world, i, MEMORY, &l->node[i]));
+        test_must(put_node(l, world, i, 0, &l->node[i]));
     /* whole nodes; 8 tasks that fill one; 2 tasks; all GPUs and half of the rest; parts */
     l->request[0] = request(l, 1, 8, 64, MEMORY);
     l->request[1] = request(l, 4, 8, 64, MEMORY);
@@ -128,7 +130,7 @@ static gang_result change(struct life *l, enum world world, const struct step *s
 {
     gang_node_id *id = &l->node[s->node];
     if (s->amount == 0)
-        return put_node(l, world, (int)s->node, MEMORY << s->held % 2, id);
+        return put_node(l, world, (int)s->node, s->held, id);
     return gang_node_set_state(l->w, *id, s->amount > 1 ? GANG_NODE_UP : GANG_NODE_DRAINING);
 }
 

@@ -259,6 +259,121 @@ START_TEST(removed_node_keeps_what_was_leased)
 }
 END_TEST
 
+/* ---- what comes between a plan and its commit ------------------------------------------------ */
+
+static gang_worker *other_worker;
+static void (*between)(void);
+static int step_now, step_at;
+
+/* Once, before the first claim of the next commit of a gang. */
+static void come_between(enum gang__step step)
+{
+    if (step != GANG__STEP_CLAIM || !between || step_now++ < step_at)
+        return;
+    void (*now)(void) = between;
+    between = NULL;
+    now();
+}
+
+static void let_come_between(void (*what)(void), int claims)
+{
+    step_now = 0;
+    step_at = claims;
+    between = what;
+    atomic_store(&gang__hook_now, come_between);
+}
+
+static void other_takes_a_gpu(void)
+{
+    struct gang_placement at = GANG_PLACEMENT_INIT;
+    gang_alloc_id id;
+    at.node = node[2];
+    test_must(gang_alloc_adopt(other_worker, lease_request(cluster, 1, 1), &at, 1, &id, NULL));
+}
+
+static void other_drains(void)
+{
+    test_must(gang_node_set_state(other_worker, node[2], GANG_NODE_DRAINING));
+}
+
+static void gpu_gets_sick(void)
+{
+    test_must(gang_gpu_set_state(other_worker, node[2], 3, GANG_GPU_UNHEALTHY));
+}
+
+/* Before the first claim and in the midst of the claims: the gang needs all nodes, and is refused
+ * as a whole. */
+START_TEST(node_that_changed_is_not_leased)
+{
+    gang_alloc_id id;
+    test_must(gang_worker_new(cluster, &other_worker));
+    free_all(place(NODES, 8)); /* the next one needs no plan */
+    let_come_between(_i % 2 ? other_drains : other_takes_a_gpu, _i / 2);
+    ck_assert_int_eq(gang_alloc(worker, lease_request(cluster, NODES, 8), &id, NULL), GANG_ENOFIT);
+    atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
+    ck_assert(!between);
+    ck_assert_int_eq(leased(), 0);
+    for (int i = 0; i < NODES; i++)
+        if (i != 2)
+            check_node(node[i], LEASE_GPUS);
+}
+END_TEST
+
+START_TEST(lease_that_was_broken_meanwhile_is_given_back)
+{
+    test_must(gang_worker_new(cluster, &other_worker));
+    gang_alloc_id id = place(NODES, 8);
+    let_come_between(gpu_gets_sick, _i);
+    test_must(gang_alloc_free(worker, id));
+    atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
+    ck_assert(!between);
+    ck_assert_int_eq(gang_cluster_check(cluster, NULL), GANG_OK);
+    test_must(gang_gpu_set_state(worker, node[2], 3, GANG_GPU_OK));
+    for (int i = 0; i < NODES; i++)
+        check_node(node[i], LEASE_GPUS);
+}
+END_TEST
+
+/* Two leases of unlike nodes end in one commit: each stands where its own words say. */
+START_TEST(unlike_nodes_go_back_together)
+{
+    struct gang_gpu_spec gpu[4];
+    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
+    struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
+    gang_node_id few, more;
+    gang_alloc_id id;
+    memset(gpu, 0, sizeof(gpu));
+    for (int i = 0; i < 4; i++)
+        gpu[i].numa = -1;
+    for (int i = 0; i < NODES; i++)
+        test_must(gang_node_set_state(worker, node[i], GANG_NODE_DOWN));
+    struct gang_node_spec machine = GANG_NODE_SPEC_INIT;
+    machine.name = "few";
+    machine.cpu_milli = 8000;
+    machine.gpus = gpu;
+    machine.gpu_count = 3;
+    test_must(gang_node_add(worker, &machine, &few, NULL));
+    machine.name = "more";
+    machine.gpu_count = 4;
+    test_must(gang_node_add(worker, &machine, &more, NULL));
+    g.count = 2;
+    g.min = 1;
+    g.cpu_milli = 8000;
+    spec.groups = &g;
+    spec.group_count = 1;
+    spec.exclusive = 1;
+    gang_request *request;
+    test_must(gang_request_new(cluster, &spec, &request, NULL));
+    lease_made[lease_made_count++] = request;
+    test_must(gang_alloc(worker, request, &id, NULL));
+    test_must(gang_alloc_grow(worker, id, 0, 1, NULL, NULL));
+    ck_assert(is_leased(cluster, few) && is_leased(cluster, more));
+    test_must(gang_alloc_free(worker, id));
+    ck_assert(!is_leased(cluster, few) && !is_leased(cluster, more));
+    ck_assert_int_eq(gang_cluster_check(cluster, NULL), GANG_OK); /* the index, too */
+}
+END_TEST
+
 /* ---- the same life twice --------------------------------------------------------------------- */
 
 enum { LIFE_NODES = 12, LIVES = 2, HELD = 16, KINDS_OF_GANG = 9 };
@@ -410,6 +525,9 @@ int main(void)
     tcase_add_test(t, part_of_a_lease_is_given_back);
     tcase_add_test(t, leased_place_is_refused_to_adoption);
     tcase_add_test(t, removed_node_keeps_what_was_leased);
+    tcase_add_loop_test(t, node_that_changed_is_not_leased, 0, 6);
+    tcase_add_loop_test(t, lease_that_was_broken_meanwhile_is_given_back, 0, NODES);
+    tcase_add_test(t, unlike_nodes_go_back_together);
     tcase_set_timeout(twice, 120);
     tcase_add_test(twice, answers_are_those_of_the_general_way);
     suite_add_tcase(suite, t);

@@ -69,8 +69,9 @@ struct gang__slot {
      * that finds another value than the one it started from repairs the rows of that value. If two
      * threads miss each other a stale bit is left, which the next search that meets it repairs. */
     gang__a32 bucket_hint;
-    gang__a32 generation;    /* upper half of the id of the node */
-    uint32_t overflow_words; /* size of chunk->overflow; under the structure mutex */
+    gang__a32 generation; /* upper half of the id of the node */
+    gang__a32
+        domain; /* the narrowest domain of the node: nodes of one lie in the same wider ones */
 };
 _Static_assert(sizeof(struct gang__slot) == 32, "slots do not straddle cache lines");
 
@@ -78,8 +79,8 @@ _Static_assert(sizeof(struct gang__slot) == 32, "slots do not straddle cache lin
 struct gang__chunk {
     struct gang__cell cell[GANG__CHUNK];
     struct gang__slot slot[GANG__CHUNK];
-    /* The words past GANG__CELL_WORDS. Stored before the layout of the slot -> gang__word_in()
-     * of a thread that loaded the layout. */
+    /* The words past GANG__CELL_WORDS (gang__overflow_new()). Stored before the layout of the slot
+     * -> gang__word_in() of a thread that loaded the layout. */
     _Atomic(gang__a64 *) overflow[GANG__CHUNK];
     _Atomic(struct gang__leaf *) leaf[GANG__GPU_CLASSES]; /* see the head of this file */
     gang__a64
@@ -127,6 +128,7 @@ struct gang__index_move {
     struct gang__buckets from; /* by their hints, before the decision */
     struct gang__buckets to;   /* as the commit leaves them */
     uint32_t class_id;
+    uint64_t key;                 /* class_id, from and to in one number, to compare moves by */
     struct gang__index_seen seen; /* rows `from`, read before the decision */
 };
 
@@ -250,6 +252,25 @@ struct gang__cells {
 };
 
 /* ---- where things are ------------------------------------------------------------------------ */
+
+/* Zeroed words past GANG__CELL_WORDS. The word before them says how many there are. NULL: out of
+ * memory. */
+static inline gang__a64 *gang__overflow_new(const struct gang_mem *mem, unsigned words)
+{
+    gang__a64 *block = gang__zalloc_line(mem, words + 1, sizeof(*block));
+    if (!block)
+        return NULL;
+    gang__store_relaxed(block, words);
+    return block + 1;
+}
+static inline unsigned gang__overflow_words(const gang__a64 *overflow)
+{
+    return overflow ? (unsigned)gang__load_relaxed(overflow - 1) : 0;
+}
+static inline void gang__overflow_free(const struct gang_mem *mem, gang__a64 *overflow)
+{
+    gang__release_line(mem, overflow ? overflow - 1 : NULL);
+}
 
 /* The chunk of a slot below slot_end. */
 static inline struct gang__chunk *gang__chunk_of(const struct gang__cells *c, uint32_t slot)

@@ -226,9 +226,12 @@ static enum carry_result carry(struct gang__cells *c, const struct gang__target 
 {
     struct gang__list l = gang__list_of(t);
     uint64_t undecided = gang__ss_of(t->seq, GANG__UNDECIDED);
-    uint64_t ss = gang__load(&t->w->desc.ss);
     bool fits = true;
     uint32_t i = *at;
+    if (own && i == 0 && l.count &&
+        gang__is_lease_code(gang__op_code(gang__load_relaxed(&l.ops[0].where))))
+        i = gang__leases_carry_own(c, t, &l);
+    uint64_t ss = gang__load(&t->w->desc.ss);
     struct gang__bucket_memo last;
     gang__bucket_memo_init(&last);
     while (ss == undecided && fits && i < l.count) {

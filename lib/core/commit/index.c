@@ -39,9 +39,10 @@
  * another. A parent's mark is cleared only for a child that is CLOSED, after reading the parent,
  * and the clearing fails if a thread marked since. So OPEN means: marked, and no clearing of the
  * mark can succeed unless the word is closed first. An emptied word need not be closed: the mark
- * above it is a stale hint, which the next search that meets it clears. A worker that met others
- * leaves it so (gang__committer.apart), since it is likely to set the bit again soon, and all
- * workers share the upper words.
+ * above it is a stale hint, which the next search that meets it clears. A commit that moves several
+ * nodes leaves words so: where few nodes are free it empties a word for each, and mostly the next
+ * gang that ends fills them again. A worker that met others leaves them so in each commit
+ * (gang__committer.apart), since all workers share the upper words.
  *
  * Every loop here retries a compare-and-swap that failed because another one succeeded on the same
  * word: lock-free. Index words are freed with the cluster.

@@ -15,6 +15,17 @@ uint8_t gang__bucket_for_share(uint32_t milli);
 uint8_t gang__bucket_for_gpus(uint64_t devices);
 uint8_t gang__bucket_for_cpu(uint64_t milli);
 
+/* The buckets in a slot's bucket_hint. */
+static inline uint32_t gang__bucket_hint_of(struct gang__buckets buckets)
+{
+    return (uint32_t)buckets.gpu | (uint32_t)buckets.cpu << 8;
+}
+static inline struct gang__buckets gang__buckets_in(uint32_t hint)
+{
+    struct gang__buckets buckets = {(uint8_t)hint, (uint8_t)(hint >> 8)};
+    return buckets;
+}
+
 /* The row of a bucket (> 0) among the words of the index. */
 static inline unsigned gang__gpu_row(uint8_t bucket)
 {
@@ -131,8 +142,22 @@ static inline void gang__index_update(struct gang__cells *c, const uint64_t *key
  *                                buckets (`raised`: they were already), and no longer in the former
  *                                ones */
 gang_result gang__index_moves_reserve(struct gang__committer *w, size_t moves);
-bool gang__index_move_add(struct gang__committer *w, struct gang__chunk *chunk, uint32_t slot,
-                          struct gang__layout layout, struct gang__buckets to);
+bool gang__index_move_new(struct gang__committer *w, uint32_t slot, uint32_t class_id,
+                          struct gang__buckets from, struct gang__buckets to, uint64_t key);
+static inline bool gang__index_move_add(struct gang__committer *w, struct gang__chunk *chunk,
+                                        uint32_t slot, struct gang__layout layout,
+                                        struct gang__buckets to)
+{
+    uint32_t hint = gang__load(&gang__slot_at(chunk, slot)->bucket_hint);
+    uint32_t base = slot - slot % GANG__FAN, bit = UINT32_C(1) << slot % GANG__FAN;
+    uint64_t key = (uint64_t)hint << 32 | (uint64_t)gang__bucket_hint_of(to) << 8 | layout.class_id;
+    struct gang__index_move *last = w->move + w->move_count - 1;
+    if (w->move_count && last->base == base && last->key == key) {
+        last->bits |= bit;
+        return true;
+    }
+    return gang__index_move_new(w, slot, layout.class_id, gang__buckets_in(hint), to, key);
+}
 void gang__index_moves_raise(const struct gang__committer *w);
 void gang__index_moves_update(const struct gang__committer *w, bool raised);
 

@@ -13,17 +13,6 @@ void gang__index_set(const struct gang__index_words *at, unsigned row, uint32_t 
 bool gang__index_clear(const struct gang__index_words *at, unsigned row, uint64_t seen,
                        uint32_t bits);
 
-/* The buckets in a slot's bucket_hint. */
-static inline uint32_t gang__bucket_hint_of(struct gang__buckets buckets)
-{
-    return (uint32_t)buckets.gpu | (uint32_t)buckets.cpu << 8;
-}
-static inline struct gang__buckets gang__buckets_in(uint32_t hint)
-{
-    struct gang__buckets buckets = {(uint8_t)hint, (uint8_t)(hint >> 8)};
-    return buckets;
-}
-
 /* Of the buckets of a node, those of an axis on which it moved. */
 static inline struct gang__buckets gang__buckets_moved(struct gang__buckets from,
                                                        struct gang__buckets to)

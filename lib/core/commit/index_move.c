@@ -20,39 +20,28 @@ gang_result gang__index_moves_reserve(struct gang__committer *w, size_t moves)
     return GANG_OK;
 }
 
-/* The moves that are noted of the same leaf word come last. NULL: none like this one is. */
-static struct gang__index_move *find(const struct gang__committer *w, uint32_t base,
-                                     uint32_t class_id, struct gang__buckets from,
-                                     struct gang__buckets to)
+bool gang__index_move_new(struct gang__committer *w, uint32_t slot, uint32_t class_id,
+                          struct gang__buckets from, struct gang__buckets to, uint64_t key)
 {
-    for (uint32_t i = w->move_count; i > 0 && w->move[i - 1].base == base; i--) {
-        struct gang__index_move *m = &w->move[i - 1];
-        if (m->class_id == class_id && m->from.gpu == from.gpu && m->from.cpu == from.cpu &&
-            m->to.gpu == to.gpu && m->to.cpu == to.cpu)
-            return m;
-    }
-    return NULL;
-}
-
-bool gang__index_move_add(struct gang__committer *w, struct gang__chunk *chunk, uint32_t slot,
-                          struct gang__layout layout, struct gang__buckets to)
-{
-    uint32_t hint = gang__load(&gang__slot_at(chunk, slot)->bucket_hint);
     uint32_t base = slot - slot % GANG__FAN, bit = UINT32_C(1) << slot % GANG__FAN;
-    struct gang__buckets from = gang__buckets_in(hint);
-    struct gang__index_move *m = find(w, base, layout.class_id, from, to);
-    if (m) {
-        m->bits |= bit;
-        return true;
+    struct gang__index_move *m;
+    /* The moves that are noted of the same leaf word come last. */
+    for (uint32_t i = w->move_count; i > 0 && w->move[i - 1].base == base; i--) {
+        m = &w->move[i - 1];
+        if (m->key == key) {
+            m->bits |= bit;
+            return true;
+        }
     }
     if (w->move_count == w->move_cap)
         return false;
-    struct gang__index_words at = gang__index_words_of(w->cells, layout.class_id, slot);
+    struct gang__index_words at = gang__index_words_of(w->cells, class_id, slot);
     m = &w->move[w->move_count++];
     m->row = at.row;
     m->base = base;
     m->bits = bit;
-    m->class_id = w->class_id = layout.class_id;
+    m->class_id = w->class_id = class_id;
+    m->key = key;
     m->from = from;
     m->to = to;
     m->seen = gang__index_see(&at, from);
@@ -63,7 +52,8 @@ bool gang__index_move_add(struct gang__committer *w, struct gang__chunk *chunk, 
 static struct gang__index_words words_of(const struct gang__committer *w,
                                          const struct gang__index_move *m)
 {
-    return (struct gang__index_words){w->cells, m->class_id, m->base, m->row, w->apart > 0};
+    bool keeps_marks = w->apart > 0 || w->move_count > 1;
+    return (struct gang__index_words){w->cells, m->class_id, m->base, m->row, keeps_marks};
 }
 
 static void set(const struct gang__index_words *at, struct gang__buckets buckets, uint32_t bits)

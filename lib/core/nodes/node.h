@@ -5,6 +5,7 @@
 #define GANG__CORE_NODE_H
 
 #include "core/nodes/cluster_state.h"
+#include "core/nodes/topology.h"
 
 /* What the site says about one node, except name and topology; in one block. */
 struct gang__tags {
@@ -55,6 +56,21 @@ static inline gang_node_id gang__node_id_met(const gang_cluster *c, uint32_t slo
 {
     const struct gang__slot *s = gang__slot_at(gang__chunk_of(&c->commit, slot), slot);
     return (uint64_t)gang__load(&s->generation) << 32 | slot;
+}
+
+/* The narrowest domain of a node, which decides its wider ones; GANG__NO_DOMAIN: none. */
+static inline uint32_t gang__node_domain(const gang_cluster *c, const struct gang__node *node)
+{
+    uint32_t level = c->nodes.level_count;
+    while (level && node->domain[level - 1] == GANG__NO_DOMAIN)
+        level--;
+    return level ? node->domain[level - 1] : GANG__NO_DOMAIN;
+}
+
+/* The same of a node that was met in a slot, in this read section. */
+static inline uint32_t gang__node_domain_met(const gang_cluster *c, uint32_t slot)
+{
+    return gang__load(&gang__slot_at(gang__chunk_of(&c->commit, slot), slot)->domain);
 }
 
 /* Compares the paths of domains of two nodes, from the widest level down: below 0, 0, above 0. */

@@ -42,24 +42,23 @@ static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
         return GANG_ENOMEM;
     uint32_t i = s % GANG__CHUNK;
     unsigned overflow = words > GANG__CELL_WORDS ? words - GANG__CELL_WORDS : 0;
-    if (overflow > chunk->slot[i].overflow_words) {
+    gang__a64 *old = gang__load(&chunk->overflow[i]);
+    if (overflow > gang__overflow_words(old)) {
         /* The old words stay: a thread that repairs the index may read a slot that has no node. */
-        gang__a64 *bigger = gang__zalloc_line(&c->mem, overflow, sizeof(*bigger));
+        gang__a64 *bigger = gang__overflow_new(&c->mem, overflow);
         if (!bigger ||
             !gang__grow(&c->mem, (void **)&c->nodes.old_overflow, &c->nodes.old_overflow_cap,
                         c->nodes.old_overflow_count + 1, sizeof(*c->nodes.old_overflow))) {
-            gang__release_line(&c->mem, bigger);
+            gang__overflow_free(&c->mem, bigger);
             return GANG_ENOMEM;
         }
         /* Words keep their versions, also when they move: a helper of a commit long over may be
          * about to write to the last node of this slot. The slot is free, so its words do not
          * change. */
-        gang__a64 *old = gang__load(&chunk->overflow[i]);
-        for (unsigned k = 0; k < chunk->slot[i].overflow_words; k++)
+        for (unsigned k = 0; k < gang__overflow_words(old); k++)
             gang__store_relaxed(&bigger[k], gang__load(&old[k]));
         c->nodes.old_overflow[c->nodes.old_overflow_count++] = old;
         gang__store(&chunk->overflow[i], bigger);
-        chunk->slot[i].overflow_words = overflow;
     }
     uint32_t max = gang__load(&chunk->max_words);
     if (words > max) /* load_seq of every snapshot that can show the node sees it */
@@ -146,6 +145,7 @@ static void publish(gang_cluster *c, struct gang__node *node)
     gang__store(&slot->generation, generation);
     gang__store(&slot->layout, gang__layout_pack(node->type->layout));
     gang__store(&slot->type, node->type);
+    gang__store(&slot->domain, gang__node_domain(c, node));
     gang__store(&slot->node, node);
     gang__chunk_changed(c, node->slot);
 }

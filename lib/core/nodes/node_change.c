@@ -150,6 +150,7 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     }
     struct gang__slot *slot = gang__slot_at(chunk, node->slot);
     gang__store(&slot->type, node->type);
+    gang__store(&slot->domain, gang__node_domain(c, node));
     node->older = old;
     gang__store(&node->label, gang__commit_label(&w->commit));
     gang__store(&slot->node, node);

@@ -65,7 +65,6 @@ static bool take_node(void *user, uint32_t slot)
         return s->off;
     }
     p->out.met_claimed = true;
-    __builtin_prefetch(gang__plan_node(p, slot));
     s->slot[s->count++] = slot;
     return s->count == s->want;
 }
@@ -119,15 +118,21 @@ static void sort_slots(uint64_t *slot, size_t count)
         gang__sort_keys(slot, count);
 }
 
+static bool is_after(const struct gang__plan *p, uint32_t slot, uint32_t next)
+{
+    const struct gang__node *a = gang__plan_node(p, slot), *b = gang__plan_node(p, next);
+    return a && b && gang__node_compare_domains(p->c, a, b) <= 0;
+}
+
 /* Is the order of the slots that of the ranks, by domains? */
 static bool is_ranked(const struct gang__plan *p, const uint64_t *slot, size_t count)
 {
-    const struct gang__node *before = NULL;
-    for (size_t i = 0; i < count && p->c->nodes.level_count; i++) {
-        const struct gang__node *node = gang__plan_node(p, (uint32_t)slot[i]);
-        if (!node || (before && gang__node_compare_domains(p->c, before, node) > 0))
+    uint32_t before = gang__node_domain_met(p->c, (uint32_t)slot[0]);
+    for (size_t i = 1; i < count; i++) {
+        uint32_t domain = gang__node_domain_met(p->c, (uint32_t)slot[i]);
+        if (domain != before && !is_after(p, (uint32_t)slot[i - 1], (uint32_t)slot[i]))
             return false;
-        before = node;
+        before = domain;
     }
     return true;
 }

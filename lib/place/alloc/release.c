@@ -11,95 +11,10 @@
 #include "place/record/record.h"
 #include "place/state/records.h"
 
-void gang__release_sum(const uint64_t *task, bool pool, uint64_t *sum)
-{
-    for (unsigned i = 0; i < gang__task_deltas(task); i++) {
-        uint64_t delta = task[GANG__TASK_HEAD + i];
-        if (((delta & GANG__DELTA_POOL) != 0) == pool && !(delta & GANG__DELTA_SHARED))
-            sum[gang__delta_word(delta)] += gang__payload(delta);
-    }
-}
-
-/* Does the task have all of a leased node? Then releases it so. */
-static inline bool release_lease(gang_worker *w, uint32_t slot, struct gang__layout layout,
-                                 const uint64_t *task)
-{
-    uint64_t sum[GANG__CELL_WORDS] = {0};
-    unsigned words = gang__word_count(layout);
-    if (words > GANG__CELL_WORDS || !gang__cell_is_leased(&w->cluster->commit, slot))
-        return false;
-    gang__release_sum(task, false, sum);
-    return gang__commit_unlease(&w->commit, slot, sum, words);
-}
-
-/* The only released task of a node: no sums are needed. */
-static void release_task(gang_worker *w, uint32_t slot, const uint64_t *task)
-{
-    struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
-    gang__index_prefetch(&w->cluster->commit, slot, layout);
-    if (release_lease(w, slot, layout, task))
-        return;
-    struct gang__cell_ops ops = gang__cell_ops_begin(&w->commit, slot);
-    const uint64_t *end = task + gang__task_words(task);
-    for (const uint64_t *delta = task + GANG__TASK_HEAD; delta < end; delta++) {
-        uint64_t held = *delta;
-        unsigned word = gang__delta_word(held);
-        if (!(held & (GANG__DELTA_POOL | GANG__DELTA_SHARED)))
-            gang__cell_ops_give(&ops, word, gang__code_of(layout, word, true), gang__payload(held));
-    }
-    gang__cell_ops_end(&ops);
-}
-
-void gang__release_words(gang_worker *w, uint32_t slot, uint64_t *sum)
-{
-    struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
-    bool pool = slot == GANG__POOL;
-    unsigned words = pool ? (unsigned)GANG__MAX_WORDS : gang__word_count(layout);
-    if (!pool && gang__commit_unlease(&w->commit, slot, sum, words)) {
-        memset(sum, 0, words * sizeof(*sum));
-        return;
-    }
-    struct gang__cell_ops ops = gang__cell_ops_begin(&w->commit, slot);
-    for (unsigned i = 0; i < words; i++) {
-        if (!sum[i])
-            continue;
-        gang__cell_ops_give(&ops, i, pool ? GANG__OP_GIVE : gang__code_of(layout, i, true), sum[i]);
-        sum[i] = 0;
-    }
-    gang__cell_ops_end(&ops);
-}
-
 /* The key of an entry in placer->order: slot, offset in data. */
 static uint64_t key_of(const struct gang__alloc *a, const uint64_t *task)
 {
     return task[0] << 32 | (uint32_t)(task - a->data);
-}
-
-/* Describes the release of the tasks with keys in placer->order, by nodes; of the `kept` tasks
- * after them, only of their share of the pool. */
-static void describe_release(gang_worker *w, const struct gang__alloc *a, size_t count, size_t kept)
-{
-    const struct gang__placer *placer = w->place;
-    uint64_t sum[GANG__MAX_WORDS] = {0};
-    if (a->request->uses_pool) { /* the pool is slot 0: first */
-        for (size_t i = 0; i < count + kept; i++)
-            gang__release_sum(a->data + (uint32_t)placer->order[i], true, sum);
-        gang__release_words(w, GANG__POOL, sum);
-    }
-    uint32_t before = GANG__POOL;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t slot = (uint32_t)(placer->order[i] >> 32);
-        const uint64_t *task = a->data + (uint32_t)placer->order[i];
-        bool last = i + 1 == count || (uint32_t)(placer->order[i + 1] >> 32) != slot;
-        if (last && before != slot) {
-            release_task(w, slot, task);
-        } else {
-            gang__release_sum(task, false, sum);
-            if (last)
-                gang__release_words(w, slot, sum);
-        }
-        before = slot;
-    }
 }
 
 /* For GANG_POLICY_GPU_CLUSTERING (request/task_count.h). */
@@ -115,13 +30,14 @@ static void task_counts_drop(gang_worker *w, const struct gang__alloc *a, size_t
 }
 
 /* Release, in one commit, the tasks with keys {slot, offset in data} in placer->order. The `kept`
- * tasks after them release only their share of the pool. */
+ * tasks after them release only their share of the pool. `all`: these are all entries of the
+ * allocation. */
 static gang_result release_tasks(gang_worker *w, const struct gang__alloc *a, size_t count,
-                                 size_t kept)
+                                 size_t kept, bool all)
 {
     struct gang__placer *placer = w->place;
-    size_t ops = GANG__MAX_WORDS;
-    for (size_t i = 0; i < count; i++)
+    size_t ops = GANG__MAX_WORDS + (all ? a->used : 0);
+    for (size_t i = 0; !all && i < count; i++)
         ops += gang__task_deltas(a->data + (uint32_t)placer->order[i]);
     gang_result r = gang__commit_reserve(&w->commit, ops);
     if (r != GANG_OK)
@@ -131,11 +47,7 @@ static gang_result release_tasks(gang_worker *w, const struct gang__alloc *a, si
         task_counts_drop(w, a, count + kept);
     do {
         gang__commit_begin(&w->commit);
-        if (count == 1 && !a->request->uses_pool)
-            release_task(w, (uint32_t)(placer->order[0] >> 32),
-                         a->data + (uint32_t)placer->order[0]);
-        else
-            describe_release(w, a, count, kept);
+        gang__release_describe(w, a, count, kept, all);
         /* Only the end of a lease that was broken meanwhile is refused. */
     } while (gang__commit_run_indexed(&w->commit, true) != GANG_OK);
     if (a->request->has_affinity)
@@ -166,7 +78,7 @@ gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
             placer->order[count++] = key_of(a, task);
         }
         if (r == GANG_OK)
-            r = release_tasks(worker, a, count, 0);
+            r = release_tasks(worker, a, count, 0, true);
         if (r == GANG_OK)
             gang__alloc_drop(worker, a);
         else
@@ -352,7 +264,7 @@ static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *
     size_t entries = (size_t)count, kept = 0;
     if (request->exclusive && !split_exclusive(w, a, &entries, &kept))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    r = release_tasks(w, a, entries, kept);
+    r = release_tasks(w, a, entries, kept, false);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "out of memory");
     data_remove(w, a, entries, kept);
