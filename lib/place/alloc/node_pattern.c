@@ -12,7 +12,7 @@ static bool suits(const gang_request *request)
 {
     const struct gang__group *g = &request->group[0];
     return request->plain && !request->exclusive && !request->same_devices &&
-           !request->has_affinity && !request->score && !g->pool_need_count && !g->filters &&
+           !request->has_affinity && !request->score && !g->pool_need_count && !g->profile &&
            (request->policy == GANG_POLICY_PACK || request->policy == GANG_POLICY_DEFAULT);
 }
 
