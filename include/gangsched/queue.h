@@ -323,9 +323,9 @@ struct gang_user_weight {
  * together with jobs of its own leaf that `within` allows. Rules:
  *   - fair shares and `reclaim` do not matter. All limits on its path apply, and so do the lending
  *     limits of other queues;
- *   - guarantees protect: take the queues on the path of the victim that are not above the
- *     preemptor. If one of them uses no more than its guarantee of a kind, no job below it that
- *     uses this kind is preempted by rank;
+ *   - guarantees protect: consider the queues on the path of the victim that are not also above the
+ *     preemptor. If one of them uses no more than its guarantee, in all kinds that it manages and
+ *     that both gangs request, the victim is not preempted by rank;
  *   - a job may reclaim from jobs that outrank it (directly, or through other classes) only what
  *     its guarantee covers, not up to its fair share. So a victim does not take its place back.
  */
