@@ -315,7 +315,7 @@ struct gang_rank {
  *     still correct.
  *   - When a task is lost, all higher ranks become one lower. A task that gets its number takes its
  *     rank, on any node; the other tasks then have their former ranks again.
- * @param group list only this group, with ranks from 0; -1: all groups
+ * @param group list only this group (gang_task.group), with ranks from 0; -1: all groups
  * @param ranks array that receives the ranks; entry i is i * rank_size bytes after the first; may
  *   be NULL if room is 0
  * @param rank_size sizeof(struct gang_rank)
@@ -405,7 +405,7 @@ enum {
  * _MPI write one item for successive ranks on one node. If a node occurs again later (possible
  * after growth), it is written again, so that a launcher that assigns ranks in this order assigns
  * the right ones.
- * @param group list only this group, with ranks from 0; -1: all groups
+ * @param group list only this group (gang_task.group), with ranks from 0; -1: all groups
  * @param format GANG_HOSTS_*
  * @return GANG_OK (also if there are no tasks; then nothing is written); GANG_EINVAL; GANG_ENOTSUP:
  *   a node's name contains a space or one of ",:=#", or begins with '+'; the formats cannot express
@@ -613,7 +613,9 @@ GANG_API gang_result gang_request_write_explanation(gang_worker *worker, gang_re
  * Explain whether an allocation can grow, and why not: visits each group that has fewer tasks than
  * its `count`. It explains the smallest step of gang_alloc_grow(): one task; one subgroup; or all
  * tasks that the group lacks to its `min`.
- * @param group index of the group; -1: each group that has fewer tasks than its `count`
+ * @param group index of the group in the request of the allocation (of a job with group_after:
+ *   among the groups of its gang, see gang_job_gang_groups()); -1: each group that has fewer tasks
+ *   than its `count`
  * @return GANG_OK, whatever the answer is; GANG_ERANGE: the group (with -1: each group) has its
  *   `count` already; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (another thread is changing this
  *   allocation); GANG_ENOMEM; the visitor's result; the result of gang_request_spec.score.
