@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A whole host in one page: it launches a process for each task, reports how processes end, stops
- * them when the scheduler asks, and sleeps in between. gangsched-host(7) explains it. */
+/* A whole host: it launches a process for each task, reports how processes end, stops them when the
+ * scheduler asks, and sleeps in between. gangsched-host(7) explains it. */
 #include <gangsched/gangsched.h>
 
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What really runs: one entry a task. A host that may be restarted writes this to disk. */
+/* The processes that run, one entry for each task. A real host also saves this to disk. */
 static struct process {
     pid_t pid; /* 0: this entry is free */
     gang_job_id job;
@@ -49,7 +49,7 @@ static int concerns(const struct gang_event *event, int64_t task)
     return 0;
 }
 
-/* One task: a process that sees its GPUs alone. */
+/* Launch one task: a process that sees only the GPUs of this task. */
 static int32_t launch(const struct gang_task *task, void *user)
 {
     const struct gang_event *event = user;
@@ -90,7 +90,7 @@ static int32_t op_kill(const struct gang_event *event, void *user)
 {
     (void)user;
     stop(event, SIGKILL);
-    for (size_t i = 0; i < RUNNING_MAX; i++) /* the GPUs are given away when this call returns */
+    for (size_t i = 0; i < RUNNING_MAX; i++) /* when op_kill returns, other jobs get the GPUs */
         if (running[i].pid != 0 && running[i].alloc == event->alloc &&
             concerns(event, running[i].task)) {
             waitpid(running[i].pid, NULL, 0);
@@ -99,7 +99,7 @@ static int32_t op_kill(const struct gang_event *event, void *user)
     return 0;
 }
 
-/* Ops start and grow. What was launched of a refused gang must not go on. */
+/* Ops start and grow. If a task cannot be launched, stop those that were, and refuse. */
 static int32_t op_start(const struct gang_event *event, void *user)
 {
     if (gang_alloc_each(cluster, event->alloc, launch, (void *)(uintptr_t)event) == GANG_OK)
@@ -123,7 +123,7 @@ static int32_t op_state(const struct gang_event *event, void *user)
     return 0;
 }
 
-/* Wait until a process ends or the scheduler has work, and report the ends. */
+/* Wait until a process ends or a run is due, and report the processes that ended. */
 static void wait_for_work(gang_sched *sched, const sigset_t *child)
 {
     int64_t timeout = gang_sched_timeout_ns(sched, now_ns());
@@ -173,7 +173,7 @@ int main(void)
     sigset_t child;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child, NULL); /* sigtimedwait() takes it */
+    sigprocmask(SIG_BLOCK, &child, NULL); /* sigtimedwait() waits for it */
 
     nodes[0].name = "n1", nodes[1].name = "n2";
     nodes[0].gpus = nodes[1].gpus = gpus, nodes[0].gpu_count = nodes[1].gpu_count = 4;
@@ -189,9 +189,9 @@ int main(void)
     check(gang_sched_new(cluster, NULL, &ops, NULL, &sched, &error), &error);
     check(gang_sched_set_queues(sched, queues, 2, &error), &error);
 
-    submit(sched, "research", 8, 1); /* production is idle: research may have all */
+    submit(sched, "research", 8, 1); /* production is idle: research gets all GPUs */
     check(gang_sched_run(sched, now_ns(), NULL, NULL), NULL);
-    submit(sched, "production", 4, 1); /* and gets its half back */
+    submit(sched, "production", 4, 1); /* production gets its guaranteed half back */
     while (jobs_left > 0) {
         check(gang_sched_run(sched, now_ns(), NULL, NULL), NULL);
         if (jobs_left > 0)

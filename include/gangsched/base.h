@@ -7,12 +7,17 @@
  *   - Numbers are int64_t; units are in the name (`cpu_milli`, `memory_bytes`). Text is UTF-8.
  *   - A function returns a gang_result: GANG_OK (0) or a negative GANG_E* code. Only where the
  *     comment says so is a positive result possible.
- *   - On failure nothing has changed, and out-parameters are set to NULL or 0.
- *   - A `struct gang_error *` may always be NULL. The library never prints and never aborts.
- *   - Structs that the caller fills begin with `size_t size` and have an initialiser `..._INIT`.
- *     A longer struct than the library knows is accepted if its tail is zero (else GANG_E2BIG).
- *   - Thread rules, one per function: *any thread*; *owner of the worker* (one thread at a time
- *     uses this worker); *no concurrent call on this object*.
+ *   - A call that fails changes nothing, and sets its out-parameters to NULL or 0. Exceptions are
+ *     stated.
+ *   - A `struct gang_error *` may always be NULL: the caller then gets the code alone. The library
+ *     never prints and never aborts.
+ *   - Structs that the caller fills begin with `size_t size` and have an initialiser `..._INIT`. If
+ *     the caller's struct is longer than the library's, the members that the library does not know
+ *     must be zero (else GANG_E2BIG).
+ *   - Each function states its thread rule. *Any thread*: several threads may call it at the same
+ *     time. *Owner of the worker* (or of a scheduler, a simulation, a trace): one thread at a time
+ *     uses this object. *No concurrent call on this object*: no other thread may be in a call that
+ *     uses it.
  */
 #ifndef GANGSCHED_BASE_H
 #define GANGSCHED_BASE_H
@@ -34,7 +39,7 @@ extern "C" {
 
 /* ---- version --------------------------------------------------------------------------- */
 
-/** Version of these headers. The library that is running tells its own by gang_version(). */
+/** Version of these headers. gang_version() returns that of the library that runs. */
 #define GANG_VERSION_MAJOR 0
 #define GANG_VERSION_MINOR 2
 #define GANG_VERSION_PATCH 0
@@ -50,13 +55,13 @@ GANG_API int32_t gang_version_number(void);
 
 /* ---- results --------------------------------------------------------------------------- */
 
-/** Result of a call: 0 or a negative code of the list below. */
+/** Result of a call: GANG_OK (0) or a negative code of the list below. */
 typedef int32_t gang_result;
 
 /**
- * The one list of results: X(name, value, text). Values are never renumbered; new ones are
- * appended. A refusal is not a failure: GANG_ENOFIT (not now) and GANG_ENEVER (no set of nodes,
- * all up and empty, could hold it) are answers.
+ * All results: X(name, value, text). Values are never renumbered; new ones are appended.
+ * GANG_ENOFIT (it does not fit now) and GANG_ENEVER (it would not fit even if all nodes were up and
+ * empty) are answers, not failures.
  */
 #define GANG_RESULT_LIST(X)                                          \
     X(GANG_OK, 0, "success")                                         \
@@ -88,47 +93,50 @@ enum {
  *  Static; never NULL. Any thread; wait-free. */
 GANG_API const char *gang_strerror(gang_result result);
 
-/** Name of a result ("GANG_ENOFIT"); "GANG_E?" for any other number. As gang_strerror(). */
+/** Name of a result ("GANG_ENOFIT"); "GANG_E?" for any other number. Static; never NULL. Any
+ *  thread; wait-free. */
 GANG_API const char *gang_result_name(gang_result result);
 
-/** Fractions and factors in all headers are integers of which this is 1: a half is GANG_WHOLE / 2.
- *  Scenario files and Python have the number itself, 0.5. (Shares of GPUs and cores are amounts,
- *  in thousandths of a device: "milli". What a simulation measures is a double, and so are the
- *  weights of queues, gang_queue_spec.weight: only their ratio to those of siblings counts.) */
+/** Fractions and factors in all headers are integers in millionths: GANG_WHOLE is 1, GANG_WHOLE / 2
+ *  is a half. Scenario files and Python use the number itself, 0.5. Two things are not fractions of
+ *  this kind. Amounts of GPUs and cores are in thousandths of a device or core ("milli"). The
+ *  results of a simulation and the weights of queues (gang_queue_spec.weight) are doubles. */
 #define GANG_WHOLE ((int64_t)1000000)
 
 /** Which constraint refused (gang_error.constraint); values are never renumbered. */
 enum {
-    GANG_CONSTRAINT_NONE = 0,      /**< no particular one */
-    GANG_CONSTRAINT_KIND = 1,      /**< a resource kind is short: see gang_error.kind */
-    GANG_CONSTRAINT_STATE = 2,     /**< the nodes are draining or down */
-    GANG_CONSTRAINT_LABEL = 3,     /**< a label constraint matches too few nodes */
-    GANG_CONSTRAINT_PARTITION = 4, /**< the partition holds too few nodes */
+    GANG_CONSTRAINT_NONE = 0,  /**< no single constraint is the reason */
+    GANG_CONSTRAINT_KIND = 1,  /**< the nodes have too little of a kind: gang_error.kind */
+    GANG_CONSTRAINT_STATE = 2, /**< the nodes are draining or down */
+    GANG_CONSTRAINT_LABEL = 3, /**< a label constraint matches too few nodes */
+    /** the partition has too few nodes, or its mode excludes them */
+    GANG_CONSTRAINT_PARTITION = 4,
     GANG_CONSTRAINT_GPU_MODEL = 5, /**< no GPU of the wanted models */
-    GANG_CONSTRAINT_SAME = 6,      /**< no single domain of the `same` level holds it */
-    GANG_CONSTRAINT_POOL = 7,      /**< a cluster-wide kind is short: see gang_error.kind */
+    GANG_CONSTRAINT_SAME = 6,      /**< no domain of the level `same` holds all tasks */
+    GANG_CONSTRAINT_POOL = 7,      /**< a cluster-wide pool has too little: gang_error.kind */
     GANG_CONSTRAINT_MIN = 8,       /**< the gang would fall below its minimum */
-    GANG_CONSTRAINT_NUMA = 9, /**< no one NUMA domain of a node holds a task that must lie in one */
-    GANG_CONSTRAINT_PROFILE = 10,   /**< no partition of the wanted profile can be made */
-    GANG_CONSTRAINT_DEVICE = 11,    /**< the devices are unhealthy */
+    GANG_CONSTRAINT_NUMA = 9,      /**< GANG_NUMA_STRICT: no NUMA domain of a node holds the task */
+    GANG_CONSTRAINT_PROFILE = 10,  /**< no instance of the MIG profile is free or can be made */
+    GANG_CONSTRAINT_DEVICE = 11,   /**< the devices are unhealthy */
     GANG_CONSTRAINT_GPU_NODES = 12, /**< tasks without GPUs may not use nodes with GPUs */
-    GANG_CONSTRAINT_AFFINITY = 13,  /**< an affinity rule */
-    GANG_CONSTRAINT_SPREAD = 14,    /**< the bound of spreading, or of tasks a node or domain */
-    /** no node is wholly free, or another job has the node exclusively */
+    /** an affinity rule of this request, or of a running allocation */
+    GANG_CONSTRAINT_AFFINITY = 13,
+    GANG_CONSTRAINT_SPREAD = 14, /**< max_skew, max_per_node or max_per_domain */
+    /** no node is wholly free (gang_request_spec.exclusive), or other allocations have the nodes
+     *  exclusively */
     GANG_CONSTRAINT_EXCLUSIVE = 15,
-    /** no set of GPU numbers that all tasks of a group could have, see
-     *  gang_group_spec.same_devices */
+    /** no set of GPU numbers is free on enough nodes (gang_group_spec.same_devices) */
     GANG_CONSTRAINT_SAME_DEVICES = 16
 };
 
 /** Name of a constraint in output: "none", "kind", "state", "label", "partition", "gpu-model",
  *  "same", "pool", "min", "numa", "profile", "device", "gpu-nodes", "affinity", "spread",
- *  "exclusive"; NULL for any other number. Static. Any thread; wait-free. */
+ *  "exclusive", "same-devices"; NULL for any other number. Static. Any thread; wait-free. */
 GANG_API const char *gang_constraint_name(int32_t constraint);
 
 /**
- * Detail of a failure or a refusal. The caller sets it up with GANG_ERROR_INIT; the library
- * fills it whenever a call that takes one does not return GANG_OK, and leaves it alone otherwise.
+ * Details of a failure or a refusal. The caller initialises it with GANG_ERROR_INIT. The library
+ * fills it if the call does not return GANG_OK, and otherwise leaves it unchanged.
  */
 struct gang_error {
     size_t size;        /**< sizeof(struct gang_error) of the caller */
@@ -136,14 +144,14 @@ struct gang_error {
     int32_t constraint; /**< GANG_CONSTRAINT_* for GANG_ENOFIT and GANG_ENEVER */
     int32_t group;      /**< task group that does not fit, or -1 */
     int32_t kind;       /**< resource kind that is short (see model.h), or -1 */
-    int64_t requested;  /**< amount requested, in the unit of the kind; 0 if it does not apply */
-    int64_t available;  /**< amount available for it, in the same unit */
-    int64_t nodes;      /**< nodes considered for this group */
-    uint64_t id;        /**< node or allocation of the error, or 0 */
+    int64_t requested;  /**< amount requested, in the unit of the kind; 0: does not apply */
+    int64_t available;  /**< amount available, in the same unit */
+    int64_t nodes;      /**< nodes that were considered for this group */
+    uint64_t id;        /**< id of the node or allocation concerned, or 0 */
     int64_t line;       /**< line of the input text, from 1; 0 if it does not apply */
     int64_t column;     /**< column of the input text, from 1; 0 if it does not apply */
     char path[160];     /**< place in the input, e.g. "queues[2].limit.gpu"; "" if none */
-    char text[256];     /**< one English line without line feed, path not repeated */
+    char text[256];     /**< one English line without line feed; does not repeat the path */
 };
 
 #define GANG_ERROR_INIT                                                   \
@@ -154,10 +162,11 @@ struct gang_error {
 /* ---- memory and output ----------------------------------------------------------------- */
 
 /**
- * Allocator of a cluster. Both members or none. `alloc` returns memory aligned for any type, or
- * NULL; `release` is never called with NULL. They may be called from any thread that calls the
- * library, at the same time; they must not call the library, nor must the child of a fork in them
- * (core.h). jansson and hwloc, used while reading and writing text, allocate on their own.
+ * Allocator of an object. Set both functions or neither. `alloc` returns memory aligned for any
+ * type, or NULL. `release` is never called with NULL. Any thread that calls the library may call
+ * them, several at the same time. They must not call the library. If one of them forks, the child
+ * must not call the library either (core.h). jansson (JSON text) and hwloc (machines) use their own
+ * allocators.
  */
 struct gang_mem {
     size_t size;                               /**< sizeof(struct gang_mem) */
@@ -172,8 +181,8 @@ struct gang_mem {
     }
 
 /**
- * Receives output text piece by piece, on the caller's thread, holding nothing of the library.
- * Returns 0 to go on; anything else ends the call with GANG_EIO. `bytes` is valid during the
+ * Receives output text piece by piece, on the caller's thread, without any lock of the library. It
+ * returns 0 to continue; any other value ends the call with GANG_EIO. `bytes` is valid during the
  * call only and is not NUL-terminated.
  */
 typedef int (*gang_write_fn)(const char *bytes, size_t length, void *user);
@@ -181,8 +190,9 @@ typedef int (*gang_write_fn)(const char *bytes, size_t length, void *user);
 /* ---- ids ------------------------------------------------------------------------------- */
 
 /**
- * Ids of nodes and allocations: slot and generation in one number, never 0, never used again
- * while the cluster lives. An id that refers to something gone gives GANG_ESTALE, never a crash.
+ * Ids of nodes and allocations: a slot and its generation in one number. An id is never 0 and never
+ * reused while the cluster lives. A call with the id of a node or allocation that no longer exists
+ * returns GANG_ESTALE.
  */
 typedef uint64_t gang_node_id;
 typedef uint64_t gang_alloc_id;

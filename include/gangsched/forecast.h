@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file forecast.h
- * @brief When will it start: the scheduler as it is now, run ahead on a clock of its own; and what
- * if.
+ * @brief Forecasts: expected starts of waiting jobs, on a private copy of the scheduler that is run
+ * ahead.
  *
- * A *forecast* is a private copy of a scheduler and its cluster. The same code that decides in
- * reality runs it forward: running jobs end when they are expected to, newly started jobs run as
- * long as expected, and each waiting job gets an expected start. Before the run the caller may
- * change the copy by the ordinary calls: add or drain nodes (core.h), change limits, submit or
- * cancel jobs (sched.h). The start of a gang in time slicing (gang_queue_spec.quantum_ns) is its
- * first time slice.
+ * A *forecast* is a private copy of a scheduler and its cluster. gang_forecast_run() runs it ahead
+ * on a clock of its own, with the code that also makes the real decisions: running jobs end when
+ * they are expected to end, jobs that start run as long as expected, and so each waiting job gets
+ * an expected start. To ask "what if", the caller first changes the copy by the ordinary calls: add
+ * or drain nodes (core.h), change limits, submit or cancel jobs (sched.h). In time slicing
+ * (gang_queue_spec.quantum_ns) the start of a gang is the begin of its first time slice.
  *
  * Assumptions
- *   - A job runs as long as gang_forecast_opts.run_time returns, or else op predict has returned,
- *     after each start, or from where it was suspended; at most for its time limit. A sliced gang
- *     uses up that time in its time slices only. A job without a prediction runs for its time
- *     limit. A job without either never ends, and a job that waits for its capacity has no start.
- *   - A job that has run longer than predicted ends at its time limit or deadline; without one, at
- *     once.
- *   - All jobs succeed. No node fails, no new job is submitted, and all heartbeats come.
- *   - A gang that is asked to stop stops at once (one that was asked earlier has the rest of its
- *     grace period).
- *   - No op of the host is called: all starts are accepted. The access lists of the queues decide
- *     on access. The host's function that scores nodes (GANG_POLICY_HOST) is called, on the
- *     caller's thread.
- *   - Allocations made without the scheduler stay.
- *   - Reservations (plan.h) begin, recur, are purged and end as in reality: members start inside
- *     them, other jobs leave them free. A member without a limit is stopped at the end.
- * A forecast knows what runs have accepted; messages that wait for the next run are not part of it.
- * For a copy with a host of its own, including messages, there is gang_sched_copy() (sched.h).
+ *   - A job runs, from each start, for the time that gang_forecast_opts.run_time returns; without
+ *     that, for the time that op predict has returned; without that, for its time limit; in any
+ *     case at most for its time limit. A resumed job runs for the rest of this time. In time
+ *     slicing only time slices count. A job without any of these times never ends, and jobs that
+ *     need its capacity have no start.
+ *   - A job that has already run longer than predicted ends at its time limit or deadline; if it
+ *     has neither, at once.
+ *   - All jobs succeed. No node fails, no new job is submitted, and no heartbeat is missing.
+ *   - A gang that is asked to stop stops at once. A gang that was asked before the forecast began
+ *     stops at the end of its grace period.
+ *   - No op is called: all starts are accepted, and access lists decide who may submit.
+ *     gang_request_spec.score (GANG_POLICY_HOST) is called, on the caller's thread.
+ *   - Allocations made without the scheduler never end.
+ *   - Reservations (plan.h) begin, recur, are purged and end as in reality.
+ * A forecast contains what runs have accepted, but not messages that wait for the next run.
+ * gang_sched_copy() (sched.h) makes a copy that includes messages and has ops.
  *
- * Ids of nodes, queues, jobs, allocations and reservations are the same in the copy. Ids given
- * later in one of the two have nothing to do with ids of the other.
+ * Ids of nodes, queues, jobs, allocations and reservations are the same in the copy. Ids that one
+ * of the two gives later are unrelated to those of the other.
  *
- * Same input, same output: forecasts draw from a random generator of their own, seeded with `seed`.
+ * The same input gives the same output: random numbers come from a generator with the seed
+ * gang_forecast_opts.seed.
  *
  * @code
  *   gang_forecast *f;                                  // what if there were 8 nodes more?
@@ -59,19 +59,20 @@
 extern "C" {
 #endif
 
-/** A private copy of a scheduler, to be run ahead. */
+/** A private copy of a scheduler and its cluster, to be run ahead. */
 typedef struct gang_forecast gang_forecast;
 
 /**
- * How long a job runs, in ns from a start, without pauses between its time slices; 0 or less: not
- * known.
+ * Callback that returns how long a job runs, in ns from its start, without pauses between time
+ * slices; 0 or less: not known.
  * @param cookie of the job
- * @param sample number of the sample, from 0
- * @param draw a uniform random number of 0..2^64-1; the same for the same seed, sample and job. Use
- *   it to draw from a distribution. For a job that ran before the forecast began the function is
- *   called with other draws until its answer is beyond the time that has passed, at most 16 times
- * Called inside gang_forecast_run(), on its thread, once for each start. It must not change the
- * forecast or its scheduler.
+ * @param sample number of the sample, counted from 0
+ * @param draw a uniform random number in 0..2^64-1, the same for the same seed, sample and job. Use
+ *   it to draw from a distribution. For a job that is already running, the library calls the
+ *   callback again with other numbers, at most 16 times, until the result is longer than the time
+ *   that the job has run
+ * The library calls it inside gang_forecast_run(), on the caller's thread, once for each start. It
+ * must not change the forecast or its scheduler.
  */
 typedef int64_t (*gang_run_time_fn)(gang_job_id job, uint64_t cookie, int32_t sample, uint64_t draw,
                                     void *user);
@@ -79,21 +80,23 @@ typedef int64_t (*gang_run_time_fn)(gang_job_id job, uint64_t cookie, int32_t sa
 /** Options; zero is the default. */
 struct gang_forecast_opts {
     size_t size; /**< sizeof(struct gang_forecast_opts) */
-    /** the forecast begins then; a time before the scheduler's last run counts as that */
+    /** time at which the forecast begins; at least now_ns of the scheduler's last run, otherwise
+     *  that is used */
     int64_t now_ns;
-    int64_t horizon_ns; /**< how far it looks ahead; 0: no bound */
-    int64_t max_events; /**< maximum of runs of the cycle in one sample; 0: 1,000,000 */
-    int32_t samples;    /**< 1..10,000; 0: 1 */
-    /** quantile of gang_expected.low_ns, above 0 and below GANG_WHOLE; 0: a tenth of it */
+    int64_t horizon_ns; /**< how far it looks ahead, in ns; 0: no bound */
+    int64_t max_events; /**< maximum number of scheduling cycles in one sample; 0: 1,000,000 */
+    int32_t samples; /**< number of samples (runs with different random numbers), 1..10,000; 0: 1 */
+    /** quantile for gang_expected.low_ns, in millionths, above 0 and below GANG_WHOLE; 0: a
+     *  tenth */
     int32_t low;
-    int32_t high;      /**< quantile of gang_expected.high_ns; 0: nine tenths of GANG_WHOLE */
-    int32_t reserved0; /**< 0 */
-    uint64_t seed;     /**< of the draws */
-    gang_run_time_fn run_time; /**< NULL: predictions of op predict, else time limits */
-    void *user;                /**< passed to it, and to go_on */
-    /** Called before each run of the cycle, on the caller's thread: a result other than 0 ends
-     *  gang_forecast_run(), which returns it (use a negative GANG_E* code) and has no results.
-     *  NULL: goes on. */
+    int32_t high;              /**< the same for gang_expected.high_ns; 0: nine tenths */
+    int32_t reserved0;         /**< 0 */
+    uint64_t seed;             /**< seed of the random numbers */
+    gang_run_time_fn run_time; /**< NULL: predictions of op predict, or time limits */
+    void *user;                /**< passed to run_time and go_on */
+    /** Called before each scheduling cycle, on the caller's thread. A result other than 0 ends
+     *  gang_forecast_run(), which returns it (use a negative GANG_E* code); there are then no
+     *  results. NULL: never ends. */
     int32_t (*go_on)(void *user);
 };
 
@@ -102,15 +105,16 @@ struct gang_forecast_opts {
         sizeof(struct gang_forecast_opts), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL \
     }
 
-/** What is expected of a job. */
+/** What is expected for a job (gang_expected.what). */
 enum {
     GANG_EXPECTED_START = 0, /**< it starts */
-    GANG_EXPECTED_LATER = 1, /**< it starts after the horizon, or after max_events */
-    /** No expected event lets it start, except time slices that may rotate; see `wait`. With
-     *  endless recurring reservations: no other event is left but time slices, and all instances
-     *  planned by then, and a round of the time slices, passed without its start. */
+    GANG_EXPECTED_LATER = 1, /**< it does not start before the horizon, or within max_events */
+    /** it never starts: no further event is expected, except changes of time slices and new
+     *  instances of recurring reservations, after the instances planned so far and one round of the
+     *  time slices have passed; gang_expected.wait says why */
     GANG_EXPECTED_NEVER = 2,
-    GANG_EXPECTED_END = 3 /**< it ends without a start: cancelled, or not started in time */
+    /** it ends without a start, for example because of start_within_ns or its deadline */
+    GANG_EXPECTED_END = 3
 };
 
 /** The expected start of a waiting job. Valid during the call. */
@@ -118,15 +122,17 @@ struct gang_expected {
     size_t size; /**< sizeof(struct gang_expected) of the library */
     gang_job_id job;
     uint64_t cookie; /**< of the job */
-    /** GANG_EXPECTED_START: the median is a start; else GANG_EXPECTED_* of a sample without one */
+    /** GANG_EXPECTED_*. GANG_EXPECTED_START: the median of the samples is a start; another value:
+     *  that of a sample without a start */
     int32_t what;
-    /** GANG_WAIT_*, decisive at the end of the run; 0: it starts, or the reason is not known */
+    /** GANG_WAIT_*, the decisive reason at the end of the forecast; 0: it starts, or the reason is
+     *  not known */
     int32_t wait;
-    /** Quantiles of the starts in the samples, linear between the two nearest samples;
-     *  INT64_MAX: it does not start in one of these two. */
+    /** Quantiles of the starts over the samples, interpolated linearly between the two nearest
+     *  samples; INT64_MAX: in one of these two the job does not start. */
     int64_t start_ns; /**< the median */
-    int64_t low_ns;   /**< of the fraction `low` */
-    int64_t high_ns;  /**< of the fraction `high` */
+    int64_t low_ns;   /**< quantile gang_forecast_opts.low */
+    int64_t high_ns;  /**< quantile gang_forecast_opts.high */
     int32_t samples;  /**< number of samples in which it starts */
     int32_t reserved0;
 };
@@ -139,10 +145,11 @@ struct gang_expected {
 typedef int32_t (*gang_expected_fn)(const struct gang_expected *expected, void *user);
 
 /**
- * Copy a scheduler and its cluster. Both may continue, and even end, while the forecast is used;
- * neither sees changes of the other. The forecast uses the allocators of both.
+ * Make a forecast: copy a scheduler and its cluster. The originals may be used, changed and freed
+ * while the forecast exists; changes of one have no effect on the other. The forecast uses the
+ * allocators of both.
  * @param opts NULL: all defaults
- * @param forecast receives it; end it with gang_forecast_free()
+ * @param forecast receives the forecast; free it with gang_forecast_free()
  * @return GANG_OK; GANG_EINVAL; GANG_E2BIG; GANG_ERANGE (an option); GANG_EBUSY (called from a
  *   callback, or another thread is changing an allocation); GANG_ENOMEM.
  * Owner of the scheduler. No thread may change the cluster during the call; submitting is allowed.
@@ -153,21 +160,22 @@ GANG_API gang_result gang_forecast_new(gang_sched *sched, const struct gang_fore
                                        gang_forecast **forecast, struct gang_error *error)
     GANG_MUST_CHECK;
 
-/** End a forecast, with the workers made on its cluster. NULL is allowed. No concurrent call. */
+/** Free a forecast, with its cluster and scheduler and the workers made on its cluster. NULL is
+ *  allowed. No concurrent call on this forecast. */
 GANG_API void gang_forecast_free(gang_forecast *forecast);
 
-/** The private cluster and scheduler, for changes; they end with the forecast. Submissions and
- *  commands take effect when the forecast runs. Do not call gang_sched_free() or
- *  gang_cluster_free() on them; gang_sched_run() is not needed. Owner. */
+/** The private cluster and scheduler, for changes. gang_forecast_free() frees them: do not call
+ *  gang_sched_free() or gang_cluster_free() on them. Submissions and commands take effect in
+ *  gang_forecast_run(); gang_sched_run() is not needed. Owner. */
 GANG_API gang_cluster *gang_forecast_cluster(const gang_forecast *forecast);
 GANG_API gang_sched *gang_forecast_sched(const gang_forecast *forecast);
 
 /**
  * Run ahead from the present state of the private scheduler, once for each sample, until all
- * waiting jobs have started or nothing more happens. That state stays, so the caller may change it
- * and run again; messages left there are accepted.
- * @return GANG_OK; GANG_EINVAL; GANG_EBUSY (called from its run_time()); GANG_ENOMEM; what go_on
- *   returned. On an error there are no results.
+ * waiting jobs have started or no further event is expected. The private scheduler itself only
+ * accepts its messages and otherwise keeps its state, so the caller may change it and run again.
+ * @return GANG_OK; GANG_EINVAL; GANG_EBUSY (called from its run_time()); GANG_ENOMEM; the result of
+ *   go_on. On an error there are no results.
  * Owner of the forecast; no concurrent call on its cluster and scheduler. May allocate, may block
  * (like gang_cluster_free()). O(samples * (nodes + jobs)) plus the cost of the runs; memory for one
  * more copy, and 8 bytes for each waiting job and sample.
@@ -175,19 +183,19 @@ GANG_API gang_sched *gang_forecast_sched(const gang_forecast *forecast);
 GANG_API gang_result gang_forecast_run(gang_forecast *forecast, struct gang_error *error)
     GANG_MUST_CHECK;
 
-/** What the last run expects of each job that waited at its begin, by id; nothing before the
- *  first run. A result other than 0 stops the visit and is returned. @return GANG_OK;
- *  GANG_EINVAL; the visitor's result. Owner. */
+/** Visit the results of the last gang_forecast_run(), for each job that waited at its begin, by id.
+ *  Before the first run there are none. @return GANG_OK; GANG_EINVAL; the visitor's result: a value
+ *  other than 0 ends the visit. Owner. */
 GANG_API gang_result gang_forecast_each(const gang_forecast *forecast, gang_expected_fn visit,
                                         void *user) GANG_MUST_CHECK;
 
-/** The expectation of one job. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (it did not wait, or
+/** The result for one job. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (the job did not wait, or
  *  there was no run). Owner. O(log jobs). */
 GANG_API gang_result gang_forecast_get(const gang_forecast *forecast, gang_job_id job,
                                        struct gang_expected *expected) GANG_MUST_CHECK;
 
-/** gang_forecast_new(), _run(), _each() and _free() in one call, with one copy less. Results and
- *  rules as there. */
+/** gang_forecast_new(), _run(), _each() and _free() in one call, which makes one copy less. Results
+ *  and rules as for these functions. */
 GANG_API gang_result gang_forecast_all(gang_sched *sched, const struct gang_forecast_opts *opts,
                                        gang_expected_fn visit, void *user, struct gang_error *error)
     GANG_MUST_CHECK;

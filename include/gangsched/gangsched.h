@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file gangsched.h
- * @brief The one header of libgangsched: takes in all the others but gangsched/hwloc.h.
+ * @brief The whole library: includes all other public headers except gangsched/hwloc.h.
  *
  *   base.h      results, errors, memory, ids
- *   model.h     what is there: kinds and the description of a machine
- *   core.h      what is taken: cluster, nodes, workers
- *   place.h     where: requests and allocations, gang and incremental
- *   snapshot.h  the whole at one instant, and what if
- *   queue.h     which job is next: the description of queues
- *   job.h       what is to run: the description of a job
- *   plan.h      when: the description of reservations, and what the plan is made of
- *   sched.h     what now: queues, jobs, the cycle, preemption, the host's callbacks
- *   view.h      what others read: jobs and queues at one instant, on any thread
- *   forecast.h  when will it start; what if
+ *   model.h     descriptions by value: kinds, machines, requests
+ *   core.h      clusters, nodes, workers
+ *   place.h     requests and allocations: where tasks run
+ *   snapshot.h  the cluster at one instant, and what-if questions
+ *   queue.h     descriptions of queues: guarantees, limits, order, preemption
+ *   job.h       descriptions of jobs
+ *   plan.h      descriptions of reservations; items of the plan
+ *   sched.h     the scheduler: jobs in queues, the cycle, callbacks, explanations
+ *   view.h      jobs and queues at one instant, for any thread
+ *   forecast.h  expected starts of waiting jobs, on a private copy of the scheduler
  *   scenario.h  clusters, queues and jobs as JSON
- *   trace.h     what was asked, and when: workload traces, read, made and written
- *   sim.h       what if: the scheduler on a virtual clock
+ *   trace.h     workload traces: reading, making, writing
+ *   sim.h       the scheduler on a virtual clock
  */
 #ifndef GANGSCHED_GANGSCHED_H
 #define GANGSCHED_GANGSCHED_H

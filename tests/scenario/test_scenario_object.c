@@ -46,6 +46,30 @@ START_TEST(every_member_of_an_object_is_written_and_read_again)
 }
 END_TEST
 
+/* What is left out when written is left out when it is read and written again, too. */
+START_TEST(flags_of_a_group_are_written)
+{
+    static const char given[] = "{\"name\":\"j\",\"tasks\":[{\"gpu\":1,\"near_nic\":true,"
+                                "\"same_devices\":true,\"gpu_models\":[\"A\"],"
+                                "\"models_ranked\":true}]}";
+    static const char *const flag[] = {"near_nic", "same_devices", "models_ranked"};
+    struct gang_error error = GANG_ERROR_INIT;
+    struct text text = {NULL, 0, 0};
+    const struct gang_job_spec *job;
+    gang_scenarios *kept;
+    EXPECT_RESULT(gang_job_read(given, strlen(given), &kept, &job, &error), GANG_OK, &error);
+    ck_assert_int_eq(job->request.groups[0].same_devices, 1);
+    MUST(gang_job_write(job, 0, keep, &text, NULL));
+    for (size_t i = 0; i < sizeof(flag) / sizeof(flag[0]); i++) {
+        char member[64];
+        snprintf(member, sizeof(member), "\"%s\": true", flag[i]);
+        ck_assert_ptr_nonnull(strstr(text.bytes, member));
+    }
+    free(text.bytes);
+    gang_scenarios_free(kept);
+}
+END_TEST
+
 START_TEST(objects_of_shared_cases_are_written_and_read_again)
 {
     static const char *const files[] = {"scenarios/hived.json", "scenarios/kai_scheduler.json"};
@@ -238,6 +262,7 @@ int main(void)
     TCase *tc = tcase_create("object");
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, every_member_of_an_object_is_written_and_read_again, 0, FULL_TEXTS);
+    tcase_add_test(tc, flags_of_a_group_are_written);
     tcase_add_test(tc, objects_of_shared_cases_are_written_and_read_again);
     tcase_add_test(tc, names_of_other_things_are_read_as_they_are);
     tcase_add_loop_test(tc, an_error_names_its_place_in_the_object, 0, BAD);

@@ -51,6 +51,7 @@ struct host {
     size_t reserve_count;
     struct host_reserve reserve[256]; /* the first of them */
     char log[256];                    /* the last line */
+    int32_t log_level;                /* of the last message */
 };
 
 /* Returns what the op is to return, unless it refuses for another reason. */
@@ -134,6 +135,7 @@ static inline int32_t host_log(int32_t level, const char *text, void *user)
     struct host *h = user;
     ck_assert(level == 0 || level == 1);
     snprintf(h->log, sizeof(h->log), "%s", text);
+    h->log_level = level;
     return 0;
 }
 

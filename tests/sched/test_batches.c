@@ -57,6 +57,23 @@ START_TEST(gangs_that_grow_in_turn_hear_of_it_once_each)
 }
 END_TEST
 
+START_TEST(growth_is_told_after_all_starts)
+{
+    gang_job_id block = host_gang(&h, "", 6, 0);
+    gang_job_id id = host_submit(&h, host_spec("", 4, 1, 0));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, id), 2);
+    MUST(gang_report_end(h.s, block, 1));
+    gang_job_id late = host_gang(&h, "", 2, 0);
+    h.count = 0;
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, id), 4);
+    ck_assert_ptr_nonnull(host_last(&h, late, "start"));
+    test_assert(host_last(&h, late, "start") < host_last(&h, id, "grow"));
+    host_end_job(&h, late);
+}
+END_TEST
+
 START_TEST(all_tasks_of_a_refused_call_are_undone_and_go_to_others_in_the_same_run)
 {
     h.refuse = "grow";
@@ -393,6 +410,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, all_tasks_that_a_gang_gets_in_a_run_come_in_one_call);
     tcase_add_test(tests, gangs_that_grow_in_turn_hear_of_it_once_each);
+    tcase_add_test(tests, growth_is_told_after_all_starts);
     tcase_add_test(tests, all_tasks_of_a_refused_call_are_undone_and_go_to_others_in_the_same_run);
     tcase_add_test(tests, a_gang_that_ends_before_it_hears_of_its_tasks_does_not_hear_of_them);
     tcase_add_test(tests, tasks_that_the_same_run_takes_back_are_not_reported);

@@ -44,7 +44,9 @@ START_TEST(a_job_ends_as_a_whole_when_one_gang_is_preempted)
     host_preempts(&h, GRACE, GANG_PREEMPT_MODE_CANCEL);
     gang_job_id low = host_submit(&h, two_gangs(2, 2, GANG_AFTER_START));
     host_run(&h, 1);
-    ck_assert_int_eq(host_tasks(&h, low), 4);
+    ck_assert_int_eq(host_tasks(&h, low), 4); /* of both gangs, like min and count */
+    ck_assert_int_eq(host_job_info(&h, low).min, 4);
+    ck_assert_int_eq(host_job_info(&h, low).count, 4);
     gang_job_id high = host_gang(&h, "", 6, 5);
     host_run(&h, 1);
     ck_assert_int_eq(host_ops(&h, low, "preempt"), 2);

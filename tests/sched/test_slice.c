@@ -197,6 +197,32 @@ START_TEST(the_next_row_waits_until_the_last_task_has_stopped)
 }
 END_TEST
 
+/* Its nodes are not given away before the host has killed it. */
+START_TEST(a_gang_that_the_host_cannot_kill_now_keeps_its_turn)
+{
+    open_queue(2, 0, 5);
+    gang_job_id a = put_nodes(2), b = put_nodes(2);
+    host_run_next(&h);
+    h.refuse = "kill";
+    h.answer = GANG_EBUSY;
+    host_run_next(&h); /* a says nothing: the grace passes */
+    ck_assert_int_eq(host_ops(&h, a, "kill"), 1);
+    ck_assert_int_eq(host_last(&h, a, "kill")->deadline_ns, 0);
+    test_assert(runs(a) && !runs(b));
+    ck_assert_int_eq(gang_sched_next(h.s), h.now_ns + SECOND);
+    host_run_next(&h);
+    ck_assert_int_eq(host_ops(&h, a, "kill"), 2);
+    test_assert(!runs(b));
+    if (_i)
+        host_report_all(&h, a, 0, GANG_TASK_STOPPED);
+    h.refuse = NULL;
+    host_run(&h, _i ? 0 : SECOND);
+    ck_assert_int_eq(host_ops(&h, a, "kill"), _i ? 2 : 3);
+    test_assert(waits_for_turn(a) && runs(b));
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(a_time_limit_counts_running_time_only)
 {
     open_queue(1, 0, 0);
@@ -1149,6 +1175,7 @@ int main(void)
     tcase_add_test(t, gangs_of_other_rows_run_on_idle_nodes_of_the_active_row);
     tcase_add_test(t, rows_are_packed_when_gangs_end);
     tcase_add_test(t, the_next_row_waits_until_the_last_task_has_stopped);
+    tcase_add_loop_test(t, a_gang_that_the_host_cannot_kill_now_keeps_its_turn, 0, 2);
     tcase_add_test(t, a_time_limit_counts_running_time_only);
     tcase_add_test(t, a_deadline_ends_a_suspended_gang);
     tcase_add_test(t, the_expected_end_counts_pauses);

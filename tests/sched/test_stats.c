@@ -281,6 +281,23 @@ START_TEST(messages_say_what_they_are_about)
 }
 END_TEST
 
+START_TEST(a_resume_counts_as_a_start_but_not_as_a_first_one)
+{
+    host_preempts(&h, 0, GANG_PREEMPT_MODE_SUSPEND);
+    gang_job_id low = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    gang_job_id high = host_gang(&h, "", 8, 5);
+    host_run(&h, HOST_SECOND);
+    ck_assert_int_eq(all().resumes, 0);
+    host_end_job(&h, high);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 1);
+    ck_assert_int_eq(all().resumes, 1);
+    ck_assert_int_eq(all().starts, 3);
+    ck_assert_int_eq(all().first_starts, 2);
+    ck_assert_int_eq(all().tasks_granted, 24);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stats");
@@ -290,6 +307,7 @@ int main(void)
     tcase_add_test(tests, waits_fall_into_buckets_of_powers_of_two);
     tcase_add_test(tests, queues_count_what_is_below_them);
     tcase_add_test(tests, stops_of_whole_gangs_and_wasted_starts);
+    tcase_add_test(tests, a_resume_counts_as_a_start_but_not_as_a_first_one);
     tcase_add_test(tests, refusals_are_counted_and_a_copy_goes_on_counting);
     tcase_add_test(tests, bad_questions_are_refused);
     tcase_add_loop_test(tests, random_lives_are_counted_as_the_host_counts_them, 0, 5);

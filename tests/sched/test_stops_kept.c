@@ -378,6 +378,37 @@ START_TEST(stops_that_contradict_the_places_are_refused)
 }
 END_TEST
 
+static gang_job_id preemptor[2];
+static int32_t number[2];
+
+static int32_t note_number(const struct gang_job_stop *stop, void *user)
+{
+    (void)user;
+    for (int i = 0; i < 2; i++)
+        if (stop->preemptor == preemptor[i])
+            number[i] = stop->handover;
+    return 0;
+}
+
+START_TEST(stops_have_the_number_of_their_preemptor_the_earlier_one_the_lower)
+{
+    gang_job_id low[2];
+    host_open_slow(&h, 2, 4, 60 * SECOND);
+    for (int i = 0; i < 2; i++)
+        low[i] = host_gang(&h, "default", 4, 0);
+    host_run(&h, 1);
+    for (int i = 0; i < 2; i++) {
+        preemptor[i] = host_gang(&h, "default", 4, 1);
+        host_run(&h, 1);
+    }
+    for (int i = 0; i < 2; i++)
+        MUST(gang_job_stop_each(h.s, low[i], note_number, NULL));
+    ck_assert_int_eq(number[0], 1);
+    ck_assert_int_eq(number[1], 2);
+    host_close(&h);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stops_kept");
@@ -393,6 +424,7 @@ int main(void)
     tcase_add_test(tc, a_move_without_the_other_gangs_of_its_plan_ends);
     tcase_add_test(tc, memory_that_runs_out_is_tried_again);
     tcase_add_test(tc, stops_that_contradict_the_places_are_refused);
+    tcase_add_test(tc, stops_have_the_number_of_their_preemptor_the_earlier_one_the_lower);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -99,7 +99,7 @@ END_TEST
 START_TEST(suspended_tasks_keep_their_cores)
 {
     struct gang_group_spec g = group_of(2, 2000, 0);
-    struct box box = {.name = "cores", .cpu = 8000, .memory = 64 * GIB};
+    struct box box = {.name = "cores", .cpu = 8000, .memory = 64 * GIB, .cores = 8};
     host_open_cluster(&h, 0, 0);
     stage_add(&h.stage, &box);
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
@@ -114,6 +114,7 @@ START_TEST(suspended_tasks_keep_their_cores)
     low = host_submit(&h, &job); /* the others */
     host_run(&h, 1);
     were = tasks_of(low, 0);
+    ck_assert_uint_eq(were.task[0].cores[0] | were.task[1].cores[0], 0xf0);
     MUST(gang_report_end(h.s, first, 1));
     host_run(&h, 1);
     struct gang_group_spec all = group_of(1, 8000, 0);

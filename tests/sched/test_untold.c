@@ -177,6 +177,7 @@ START_TEST(what_others_freed_for_it_is_passed_on)
     snprintf(text, sizeof(text), "what others freed for job %d goes to job %d", (int)low,
              (int)high);
     ck_assert_str_eq(h.log, text);
+    ck_assert_int_eq(h.log_level, 1); /* no error of the host */
 }
 END_TEST
 

@@ -26,7 +26,7 @@ static void write_log(gang_sched *s, struct gang_log_entry *entry, const char *f
 static int32_t level_of(int32_t code)
 {
     return code == GANG_LOG_STARVED || code == GANG_LOG_OBSERVED || code == GANG_LOG_PLACES_LOST ||
-           code == GANG_LOG_LATE || code == GANG_LOG_REBOUND;
+           code == GANG_LOG_LATE || code == GANG_LOG_REBOUND || code == GANG_LOG_PASSED_ON;
 }
 
 static struct gang_log_entry entry_of(int32_t code, const struct gang__job *job)

@@ -88,9 +88,11 @@ void gang__sliced_kill_late(gang_sched *s, struct gang__sliced *x)
     if (!x->gang || x->state != GANG__SLICED_STOPS || x->left == 0 || x->deadline_ns > s->now_ns)
         return;
     struct gang_event e = event_of(s, x, "the grace has passed");
-    x->left = 0;
-    if (s->ops.kill)
-        (void)s->ops.kill(&e, s->user);
+    e.deadline_ns = 0;
+    if (s->ops.kill && s->ops.kill(&e, s->user) == GANG_EBUSY)
+        x->deadline_ns = gang__add_sat(s->now_ns, s->opts.stop_again_ns);
+    else
+        x->left = 0;
 }
 
 void gang__sliced_resume(gang_sched *s, struct gang__sliced *x)
