@@ -304,18 +304,19 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
         }
         if (r != GANG_OK)
             break;
+        struct gang__gang *g = &job->gang[p];
         bool several = m->partition_count > 0;
-        r = several ? make_partitioned(m, &spec, &job->request_text[p], error)
-                    : make_request(m, &spec, false, &job->request_text[p], error);
+        r = several ? make_partitioned(m, &spec, &g->text, error)
+                    : make_request(m, &spec, false, &g->text, error);
         if (r == GANG_OK && !gang__submit_is_known(j))
-            r = check_limits(m->s, m->submit_view, m->q, job->request_text[p]->request, error);
+            r = check_limits(m->s, m->submit_view, m->q, g->text->request, error);
         if (r == GANG_OK && !gang__submit_is_known(j) && !several)
-            r = fits_ever(m->s, job->request_text[p]->request, error);
-        if (r == GANG_OK && job->later_text &&
-            gang__request_prefers(job->request_text[p]->request)) {
-            job->later_text[p] = job->request_text[p];
-            job->request_text[p] = NULL;
-            r = make_request(m, &spec, true, &job->request_text[p], error);
+            r = fits_ever(m->s, g->text->request, error);
+        if (r == GANG_OK && job->options->prefer_wait_ns > 0 &&
+            gang__request_prefers(g->text->request)) {
+            g->later_text = g->text;
+            g->text = NULL;
+            r = make_request(m, &spec, true, &g->text, error);
         }
     }
     m->numbers = (struct gang__numbers){NULL, NULL};

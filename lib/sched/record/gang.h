@@ -160,7 +160,9 @@ struct gang__gang {
     struct gang__gang_victim victim;
     struct gang__gang_preempt preempt;
 
-    int64_t served_ns; /* the part of its run time that job->served has */
+    int64_t served_ns;                     /* the part of its run time that job->served has */
+    struct gang__request_text *text;       /* until request_class has it; NULL: it has */
+    struct gang__request_text *later_text; /* the same of later_class; NULL: or there is none */
     /* Of a gang that insists on its preferred domains: the class that it has after that wait. NULL:
      * it has it already. */
     struct gang__request_class *later_class;

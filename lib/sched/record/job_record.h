@@ -83,7 +83,7 @@ int32_t gang__job_state_now(const struct gang__job *job);
 /* Until when its gangs wait for their preferred domains; without such a wait it has passed. */
 static inline int64_t gang__prefer_until(const struct gang__job *job)
 {
-    return gang__add_sat(job->submitted_ns, job->prefer_wait_ns);
+    return gang__add_sat(job->submitted_ns, job->options->prefer_wait_ns);
 }
 
 /* Does the gang wait for a place in its preferred domains alone? */

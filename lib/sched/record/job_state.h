@@ -5,6 +5,7 @@
 #define GANG__SCHED_JOB_H
 
 #include "place/alloc/alloc.h"
+#include "sched/record/gang.h"
 #include "sched/record/message.h"
 
 /* A job that waits for this one to start or to end. */
@@ -45,6 +46,41 @@ struct gang__reserve_job {
     bool limit_kept; /* it asked for no limit: time_limit_ns is what was left of its reservation */
 };
 
+/* What few job specifications say. Most jobs share gang__no_job_options: many jobs are in memory at
+ * once, and what a job takes of it decides how fast they are taken in and started. */
+struct gang__job_options {
+    int64_t start_within_ns, heartbeat_ns, back_off_ns;
+    int64_t begin_ns, deadline_ns; /* INT64_MIN, 0: none */
+    int64_t restart_delay_ns, refill_ns, max_restarts, parallelism, prefer_wait_ns;
+    int64_t array_max_running; /* INT64_MAX: no bound */
+    const char *array_name;    /* "": none */
+    const char *made_queue;    /* the leaf is made under this name below queue_id; NULL: it
+                                * exists */
+    const int32_t *protected_groups, *roles;
+    const int64_t *group_order;
+    const struct gang__after *after;
+    const struct gang_group_after *group_after;
+    size_t after_count, group_after_count;
+    int64_t *missing_of; /* of each group: announced tasks that have not come; NULL: of none */
+};
+extern const struct gang__job_options gang__no_job_options;
+
+/* What a job brings that runs already, or that the host restores. */
+struct gang__restored_job {
+    struct gang_placement *places; /* of a job that runs already, by gang */
+    size_t place_count;
+    struct gang_job_past *past;    /* of a job that the host restores; NULL: none */
+    struct gang__kept_stop *stops; /* of that: the tasks that stop, or are fenced */
+    size_t kept_stop_count;
+    int64_t *gone; /* of that: numbers of tasks that have ended */
+    size_t gone_count;
+    struct gang_placement *promised; /* of that: places that are kept for it */
+    size_t promised_count;
+    struct gang_placement *resumes; /* of that: places on which it resumes, if it stops as yet */
+    size_t resumes_count;
+};
+extern const struct gang__restored_job gang__not_restored;
+
 /* Members that intake and a start touch stand before the others. */
 struct gang__job {
     struct gang__message submit; /* jobs that are submitted together: the first lies in the inbox,
@@ -54,7 +90,7 @@ struct gang__job {
     int64_t priority;
     int64_t age;   /* smaller is older; unique with the id */
     int64_t score; /* multifactor priority, in millionths; changes while it is in no order */
-    const int32_t *protected_groups;
+    const struct gang__job_options *options; /* in its block, or gang__no_job_options */
     int32_t preemptible, loss;
     bool held, never_preempts;
     bool start_full;                       /* its start waits for its elastic tasks */
@@ -64,8 +100,7 @@ struct gang__job {
     bool paused;                           /* it waits between two quanta, since paused_since_ns */
     bool undone; /* out of memory when it was to wait or to stop: to be tried again */
     uint32_t gang_count;
-    struct gang__gang *gang;
-    int64_t missing;                /* announced tasks that have not come: sum of missing_of */
+    int64_t missing; /* announced tasks that have not come: sum of options->missing_of */
     struct gang__user *leaf_user;   /* the user's record in the leaf; NULL: users do not count */
     struct gang__job *next;         /* in a message, in the list of those that ended */
     int32_t state, end, end_wanted; /* end_wanted: how it ends when it has stopped */
@@ -82,31 +117,17 @@ struct gang__job {
     int64_t ready_ns;
     int64_t not_before_ns; /* in back-off until then */
     int64_t due_ns;        /* of its timer; INT64_MAX: it has none */
-    int64_t time_limit_ns, start_within_ns, heartbeat_ns;
-    int64_t begin_ns, deadline_ns;         /* INT64_MIN, 0: none */
-    int64_t extended_ns;                   /* beyond its time limit, since its last start */
-    int64_t predicted_ns;                  /* run time; 0: no prediction */
-    int64_t expected_ns;                   /* the same, or more since it runs longer */
-    int64_t back_off_ns, next_back_off_ns; /* the first one, the next one */
+    int64_t time_limit_ns;
+    int64_t extended_ns;      /* beyond its time limit, since its last start */
+    int64_t predicted_ns;     /* run time; 0: no prediction */
+    int64_t expected_ns;      /* the same, or more since it runs longer */
+    int64_t next_back_off_ns; /* the first one is options->back_off_ns */
     struct gang__heartbeat *heartbeats;
     struct gang__waiter *waiters;
-    size_t after_count, group_after_count, place_count, failed_node_count;
+    size_t failed_node_count;
     uint64_t cookie;
-    struct gang__request_text **request_text; /* of each gang; NULL: it has its request class */
-    struct gang__request_text **later_text;   /* the same of gang.later_class; NULL: for none */
     gang_queue_id queue_id;
-    const char *made_queue;        /* its leaf is made under this name below queue_id; NULL: it
-                                    * exists */
-    struct gang_placement *places; /* of a job that runs already, by gang */
-    struct gang_job_past *past;    /* of a job that the host restores; NULL: none */
-    struct gang__kept_stop *stops; /* of that: the tasks that stop, or are fenced */
-    size_t kept_stop_count;
-    int64_t *gone; /* of that: numbers of tasks that have ended */
-    size_t gone_count;
-    struct gang_placement *promised; /* of that: places that are kept for it */
-    size_t promised_count;
-    struct gang_placement *resumes; /* of that: places on which it resumes, if it stops as yet */
-    size_t resumes_count;
+    const struct gang__restored_job *restored; /* in its block, or gang__not_restored */
 
     struct gang__set_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
     struct gang__job_wake_waiters {
@@ -116,21 +137,13 @@ struct gang__job {
     uint64_t submit_view; /* number of the submit view that counts it as arriving; 0: none does */
     uint32_t at_view;     /* under this queue */
     const char *name, *user;
-    int64_t restart_delay_ns, refill_ns, max_restarts, parallelism;
-    int64_t prefer_wait_ns;
     int64_t attained; /* service that its order counts: dominant millionths of the cluster * ns */
     int64_t served;   /* and service since then */
     int64_t restarts, preemptions;
-    const char *array_name;    /* "": none */
     struct gang__array *array; /* NULL: none, or no run has accepted the job yet */
-    int64_t array_max_running; /* INT64_MAX: no bound */
-    const int64_t *group_order;
-    const int32_t *roles;
-    struct gang__after *after;
-    const struct gang_group_after *group_after;
     gang_node_id *failed_nodes;
     struct gang__reserve_job reserve;
-    int64_t *missing_of; /* of each group: announced tasks that have not come; NULL: of none */
+    struct gang__gang gang[]; /* gang_count of them */
 };
 
 /* The first of the jobs that a message brings. */
