@@ -193,15 +193,6 @@ static void copy_gang_state(struct gang__gang *to, const struct gang__gang *from
     to->reports.refill_ns = from->reports.refill_ns;
 }
 
-static bool copy_ended_tasks(gang_sched *s, struct gang__gang *to, const struct gang__gang *from)
-{
-    size_t words = gang__ended_tasks_words(from);
-    to->ended_tasks = gang__zalloc(&s->mem, words, sizeof(*to->ended_tasks));
-    if (to->ended_tasks)
-        memcpy(to->ended_tasks, from->ended_tasks, words * sizeof(*to->ended_tasks));
-    return to->ended_tasks != NULL;
-}
-
 static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__job *from)
 {
     if (from->failed_node_count) {
@@ -218,7 +209,7 @@ static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__j
         size_t count = (size_t)g->place_count;
         if (!gang__cooldowns_copy(s, &to->gang[i], g))
             return false;
-        if (g->ended_tasks && !copy_ended_tasks(s, &to->gang[i], g))
+        if (!gang__ended_tasks_copy(s, &to->gang[i], g))
             return false;
         if (!g->places)
             continue;

@@ -34,7 +34,7 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
         gang__request_text_unref(&s->mem, g->later_text);
         gang__release(&s->mem, g->order.grow_class);
         gang__release(&s->mem, g->places);
-        gang__release(&s->mem, g->ended_tasks);
+        gang__ended_tasks_free(s, g);
         gang__release(&s->mem, g->preempt.cooldowns);
     }
     gang__heartbeat_free(s, job);

@@ -181,8 +181,10 @@ struct gang__gang {
     int64_t *done;   /* tasks of each group that ended and do not come again */
     int64_t *failed; /* those of them that did not succeed */
     int64_t ended;   /* sum of `done` */
-    /* The numbers of those that ended, as bits; bit 0 is the first number of its first group. */
-    uint64_t *ended_tasks;
+    /* The numbers of those that ended, as bits; bit 0 is the first number of its first group. NULL:
+     * no memory was reserved yet. It is ended_word if one word is enough, so that the end of a small
+     * gang needs no memory. */
+    uint64_t *ended_tasks, ended_word;
     int64_t target; /* tasks that are to run or to have ended, at most */
     int64_t
         budget_end_ns; /* when it ends at the latest, as the budgets count it (usage/budget.c) */
