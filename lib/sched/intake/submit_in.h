@@ -23,6 +23,7 @@ struct gang__submit {
     gang_reservation_id reserved;  /* that the jobs named */
     const char *const *partitions; /* of the jobs, or those of the leaf */
     size_t partition_count;
+    bool options;                        /* the jobs have some */
     struct gang__restored_job *restored; /* of the job that is being made; NULL: it has none */
     struct gang__numbers numbers; /* of the gang whose request is made; NULL: it is the only one */
     bool counted;                 /* the submit view counts the jobs as arriving */

@@ -48,7 +48,7 @@ static const struct gang__job_options *lay_options(const struct gang__submit *m,
     const struct gang_job_spec *j = m->spec;
     size_t groups = j->request.group_count;
     struct gang__job_options *o, none;
-    if (!has_options(m))
+    if (!m->options)
         return &gang__no_job_options;
     o = gang__block_alloc(b, sizeof(*o));
     o = o ? o : &none;
@@ -332,6 +332,7 @@ gang_result gang__submit_make_job(struct gang__submit *m, struct gang__job **out
 {
     struct gang__block b = {NULL, 0};
     gang_sched *s = m->s;
+    m->options = has_options(m);
     (void)lay_out(m, &b);
     b.base = gang__alloc(&s->mem, b.used);
     if (!b.base)

@@ -195,6 +195,11 @@ static void set_past(gang_sched *s, struct gang__job *job)
             job->gang[i].begun = true;
 }
 
+/* Why a job is refused. */
+struct refusal_text {
+    char s[2 * sizeof(((struct gang_error *)0)->text)];
+};
+
 /* ---- taking in ------------------------------------------------------------------------------- */
 
 /* The job runs already, on its places. Such a job has one gang. */
@@ -244,6 +249,22 @@ static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__queue_
            gang__job_register_waiter(s, job);
 }
 
+/* Allocate the places that the job holds. GANG_OK, GANG_ENOMEM; else they are not free: `text` says
+ * why. */
+static gang_result adopt_places(gang_sched *s, const struct gang__job *job,
+                                const struct gang__request_class *in, gang_alloc_id *alloc,
+                                struct refusal_text *text)
+{
+    const struct gang__restored_job *restored = job->restored;
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_result r = gang_alloc_adopt(s->worker, in->request, restored->places,
+                                     (int64_t)restored->place_count, alloc, &error);
+    if (r != GANG_OK)
+        snprintf(text->s, sizeof(text->s), "its places are not free: %s: %s", error.path,
+                 error.text);
+    return r;
+}
+
 /* Refuse a submitted job: the host gets the event, and the record is freed. */
 static void refuse(gang_sched *s, struct gang__job *job, const char *text)
 {
@@ -283,12 +304,11 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     if (!make_ready(s, job, leaf))
         return false;
     struct gang__request_class *in = class_at_places(s, job);
-    struct gang_error error = GANG_ERROR_INIT;
+    struct refusal_text text;
     if (!remember_places(s, job))
         return false;
     if (holds_places(job))
-        adopted = gang_alloc_adopt(s->worker, in->request, job->restored->places,
-                                   (int64_t)job->restored->place_count, &alloc, &error);
+        adopted = adopt_places(s, job, in, &alloc, &text);
     if (adopted == GANG_ENOMEM)
         return false;
     job->leaf = leaf;
@@ -316,9 +336,7 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     gang__wake_shares(s);
     if (adopted != GANG_OK) {
         gang__job_count(s, job);
-        char text[2 * sizeof(error.text)];
-        snprintf(text, sizeof(text), "its places are not free: %s: %s", error.path, error.text);
-        gang__job_end(s, job, GANG_END_REFUSED, text);
+        gang__job_end(s, job, GANG_END_REFUSED, text.s);
         return true;
     }
     if (alloc != GANG_ID_NONE)
