@@ -286,6 +286,19 @@ static void refuse(gang_sched *s, struct gang__job *job, const char *text)
     gang__job_free(s, job);
 }
 
+/* The tables have memory for it. */
+static void enter_tables(gang_sched *s, struct gang__job *job)
+{
+    gang__hash_insert(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
+    gang__set_insert_end(&s->by_id, &job->by_id, 1);
+    s->job_count++;
+    for (struct gang__queue_state *q = job->leaf; q; q = q->parent)
+        q->jobs++;
+    gang__stats_add(job->leaf, GANG__STAT_JOBS, 1);
+    job->leaf->idle_since_ns = INT64_MAX;
+    gang__wake_shares(s);
+}
+
 bool gang__job_take(gang_sched *s, struct gang__job *job)
 {
     struct gang__queue_state *leaf;
@@ -326,14 +339,7 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     job->due_ns = INT64_MAX;
     set_age(s, job);
     gang__time_limit_predict(s, job);
-    gang__hash_insert(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
-    gang__set_insert_end(&s->by_id, &job->by_id, 1);
-    s->job_count++;
-    for (struct gang__queue_state *q = leaf; q; q = q->parent)
-        q->jobs++;
-    gang__stats_add(leaf, GANG__STAT_JOBS, 1);
-    leaf->idle_since_ns = INT64_MAX;
-    gang__wake_shares(s);
+    enter_tables(s, job);
     if (adopted != GANG_OK) {
         gang__job_count(s, job);
         gang__job_end(s, job, GANG_END_REFUSED, text.s);

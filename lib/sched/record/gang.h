@@ -184,8 +184,8 @@ struct gang__gang {
     struct gang__gang_reports reports;
     int64_t *failed; /* those of `done` that did not succeed */
     /* The numbers of those that ended, as bits; bit 0 is the first number of its first group. NULL:
-     * no memory was reserved yet. It is ended_word if one word is enough, so that the end of a small
-     * gang needs no memory. */
+     * no memory was reserved yet. It is ended_word if one word is enough: then the end of the gang
+     * needs no memory. */
     uint64_t *ended_tasks, ended_word;
     /* Of a gang that insists on its preferred domains: the class that it has after that wait. NULL:
      * it has it already. */
@@ -196,10 +196,10 @@ struct gang__gang {
         struct gang__gang *next, **at; /* in sched.wake.holdings; at is NULL: it is not in it */
     } wake;
     int64_t place_count; /* of `places` */
-    int64_t
-        budget_end_ns; /* when it ends at the latest, as the budgets count it (usage/budget.c) */
-    int64_t budget_promised_ns; /* how long it may run, while they count what it is about to get */
-    const int32_t *group_of;    /* its groups in the job; NULL: the same */
+    /* As budgets count it (usage/budget.c): when it ends at the latest, and how long it may run,
+     * while they count what it is about to get. */
+    int64_t budget_end_ns, budget_promised_ns;
+    const int32_t *group_of; /* its groups in the job; NULL: the same */
 };
 
 #endif
