@@ -3,6 +3,9 @@
 #include "base/wide.h"
 #include "sched/record/job_record.h"
 
+_Static_assert(sizeof(struct gang__job) + sizeof(struct gang__gang) <= 1152,
+               "what few jobs need belongs into a record of its own (job_state.h)");
+
 const struct gang__job_options gang__no_job_options = {
     .begin_ns = INT64_MIN, .array_max_running = INT64_MAX, .array_name = ""};
 const struct gang__restored_job gang__not_restored;
