@@ -383,28 +383,35 @@ static bool goes_on(struct sink *k, const struct site *s)
     return k->rounds++ < k->min || (double)(bench_now() - k->begun_ns) < s->seconds * 1e9;
 }
 
+/* All jobs are submitted, start in one run, and end in another one. */
+static bool decide_once(struct site *s, struct form *f, struct sink *k)
+{
+    int64_t before = s->started, tasks = s->c->jobs * s->c->gang;
+    for (int64_t i = 0; i < s->c->jobs; i++) {
+        form_queue(f, i % s->c->queues);
+        int64_t ns = k ? bench_now() : 0;
+        s->jobs[i] = submit(s, f);
+        if (k)
+            record(k, 0, bench_now() - ns);
+    }
+    int64_t ns = k ? bench_now() : 0;
+    run(s);
+    if (k)
+        record(k, 1, (bench_now() - ns) / tasks);
+    bool ok = s->started - before == s->c->jobs && s->did.tasks_granted == tasks;
+    for (int64_t i = 0; i < s->c->jobs; i++)
+        end(s, s->jobs[i]);
+    run(s);
+    return ok && s->did.ended == s->c->jobs;
+}
+
 static void decide(struct site *s, struct sink *k)
 {
     struct form f;
     form_init(&f, s->c->shape, s->c->gang);
-    int64_t tasks = s->c->jobs * s->c->gang;
-    while (goes_on(k, s)) {
-        for (int64_t i = 0; i < s->c->jobs; i++) {
-            form_queue(&f, i % s->c->queues);
-            int64_t ns = bench_now();
-            s->jobs[i] = submit(s, &f);
-            record(k, 0, bench_now() - ns);
-        }
-        int64_t before = s->started, ns = bench_now();
-        run(s);
-        record(k, 1, (bench_now() - ns) / tasks);
-        expect(s, "jobs started", s->started - before, s->c->jobs);
-        expect(s, "tasks granted", s->did.tasks_granted, tasks);
-        for (int64_t i = 0; i < s->c->jobs; i++)
-            end(s, s->jobs[i]);
-        run(s);
-        expect(s, "jobs ended", s->did.ended, s->c->jobs);
-    }
+    while (goes_on(k, s))
+        if (!decide_once(s, &f, k))
+            bench_die("%s: not all jobs started and ended", s->c->ops[1]);
 }
 
 static void admit(struct site *s, struct sink *k)
@@ -452,6 +459,17 @@ static void submit_waiting(struct site *s)
     expect(s, "jobs started", s->started, s->c->nodes);
 }
 
+/* The job ends that had the node all the time; some that wait start there. */
+static bool free_once(struct site *s, int64_t node, struct sink *k)
+{
+    end(s, s->jobs[node]);
+    int64_t ns = k ? bench_now() : 0;
+    run(s);
+    if (k)
+        record(k, 1, bench_now() - ns);
+    return s->did.ended == 1 && s->did.started >= 1;
+}
+
 static void idle(struct site *s, struct sink *k)
 {
     submit_waiting(s);
@@ -463,15 +481,9 @@ static void idle(struct site *s, struct sink *k)
     }
     k->rounds = 0;
     k->begun_ns = bench_now();
-    for (int64_t i = 0; i < s->c->nodes && goes_on(k, s); i++) {
-        end(s, s->jobs[i]);
-        int64_t ns = bench_now();
-        run(s);
-        record(k, 1, bench_now() - ns);
-        expect(s, "jobs ended", s->did.ended, 1);
-        if (s->did.started < 1)
-            bench_die("sched_one_freed: nothing started");
-    }
+    for (int64_t i = 0; i < s->c->nodes && goes_on(k, s); i++)
+        if (!free_once(s, i, k))
+            bench_die("sched_one_freed: nothing ended, or nothing started");
 }
 
 static void reclaim(struct site *s, struct sink *k)
@@ -652,7 +664,8 @@ void cycle_run(const struct bench_options *options, struct bench_results *result
 static const struct cycle_case works[] = {
     {FULL, {"sched_full_1gpu"}, 1024, 1, 1, 16, 90, SHAPE_GPU, "", false},
     {FULL, {"sched_full_gang"}, 1024, 4, 1, 16, 90, SHAPE_NODE, "", false},
-    {IDLE, {"sched_idle"}, 128, 1, 10000, 128, 100, SHAPE_NODE, "", false},
+    {IDLE, {"sched_idle", "sched_one_freed"}, 128, 1, 10000, 128, 100, SHAPE_NODE, "", false},
+    {DECIDE, {"sched_decide"}, 128, 1, 500, 10, 0, SHAPE_GPU, "", false},
     {USERS, {"sched_fair_16"}, 2048, 1, 16384, 16, 0, SHAPE_GPU, "", false},
     {USERS, {"sched_fair_1000"}, 2048, 1, 16384, 1000, 0, SHAPE_GPU, "", false},
     {USERS, {"sched_fair_16000"}, 2048, 1, 16384, 16000, 0, SHAPE_GPU, "", false},
@@ -660,6 +673,7 @@ static const struct cycle_case works[] = {
 
 struct cycle_work {
     struct site *site;
+    int op; /* whose name it has, of the two of its case */
     struct form form;
     int64_t queue, round;
 };
@@ -667,14 +681,18 @@ struct cycle_work {
 struct cycle_work *cycle_work_new(const char *name, uint64_t seed)
 {
     for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
-        if (strcmp(works[i].ops[0], name) != 0)
+        int op = works[i].ops[1] && strcmp(works[i].ops[1], name) == 0;
+        if (strcmp(works[i].ops[op], name) != 0)
             continue;
         struct cycle_work *w = bench_calloc(1, sizeof(*w));
+        w->op = op;
         w->site = site_new(&works[i], seed);
         if (works[i].kind == IDLE)
             submit_waiting(w->site);
         else if (works[i].kind == USERS)
             fill_for_users(w->site, &w->form, NULL);
+        else if (works[i].kind == DECIDE)
+            form_init(&w->form, works[i].shape, works[i].gang);
         else
             busy(w->site, &w->form);
         return w;
@@ -685,6 +703,10 @@ struct cycle_work *cycle_work_new(const char *name, uint64_t seed)
 bool cycle_work_once(struct cycle_work *w)
 {
     struct site *s = w->site;
+    if (s->c->kind == DECIDE)
+        return decide_once(s, &w->form, NULL);
+    if (w->op == 1)
+        return free_once(s, w->round++, NULL);
     if (s->c->kind == IDLE) {
         run(s);
         return s->did.started == 0;

@@ -118,8 +118,9 @@ gang_result gang__struct_in(void *dst, size_t known, size_t min, const void *src
     for (size_t i = known; i < size; i++)
         if (bytes[i] != 0)
             return GANG_E2BIG;
-    memset(dst, 0, known);
-    memcpy(dst, src, size < known ? size : known);
+    size_t count = size < known ? size : known;
+    memcpy(dst, src, count);
+    memset((unsigned char *)dst + count, 0, known - count);
     return GANG_OK;
 }
 

@@ -19,6 +19,9 @@ static inline gang__u128 gang__wide(int64_t a)
 /* a * b / c, rounded down; a, b >= 0, c > 0. INT64_MAX if it is more. */
 static inline int64_t gang__mul_div(int64_t a, int64_t b, int64_t c)
 {
+    int64_t product; /* mostly of 64 bits: then the division costs a third */
+    if (!__builtin_mul_overflow(a, b, &product))
+        return product / c;
     gang__u128 q = (gang__u128)a * (gang__u128)b / (gang__u128)c;
     return q > INT64_MAX ? INT64_MAX : (int64_t)q;
 }

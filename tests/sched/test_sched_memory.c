@@ -313,12 +313,43 @@ START_TEST(the_schedule_is_the_same_after_each_failed_memory_allocation)
 }
 END_TEST
 
+/* What the run needs that ends a job of so many tasks, one of them reported before the others. */
+static long calls_of_end(int64_t tasks)
+{
+    long calls = 0;
+    for (int round = 0; round < 3; round++) { /* the first ones grow what is grown once */
+        gang_job_id id = host_gang(&h, NULL, tasks, 1);
+        host_run(&h, 1);
+        host_report(&h, id, 0, GANG_TASK_SUCCEEDED);
+        h.stage.mem.calls = 0;
+        MUST(gang_sched_run(h.s, ++h.now_ns, NULL, NULL));
+        calls = h.stage.mem.calls;
+        MUST(gang_report_end(h.s, id, 1));
+        h.stage.mem.calls = 0;
+        MUST(gang_sched_run(h.s, ++h.now_ns, NULL, NULL));
+        calls += h.stage.mem.calls;
+        ck_assert_int_eq(host_end(&h, id), GANG_END_SUCCESS);
+    }
+    return calls;
+}
+
+/* The numbers of ended tasks lie in the record of a gang of up to 64. */
+START_TEST(the_end_of_a_small_gang_needs_less_memory)
+{
+    host_open(&h, 20, 4);
+    long large = calls_of_end(65), small = calls_of_end(64);
+    ck_assert_int_eq(large, small + 1);
+    host_close(&h);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("sched_memory");
     TCase *c = tcase_create("a life");
     tcase_set_timeout(c, 300);
     tcase_add_test(c, the_life_uses_every_part);
+    tcase_add_test(c, the_end_of_a_small_gang_needs_less_memory);
     tcase_add_loop_test(c, the_schedule_is_the_same_after_each_failed_memory_allocation, 0, 2);
     suite_add_tcase(s, c);
     return run_suite(s);

@@ -20,7 +20,8 @@ static int64_t end_with_waits(const gang_sched *s, const struct gang__gang *g, i
     int64_t lasts_ns = s->source[GANG__SOURCE_SLICE]->lasts(s, g, left_ns);
     if (lasts_ns < 0)
         return end_ns;
-    return g->job->deadline_ns > 0 ? gang__min(lasts_ns, g->job->deadline_ns) : lasts_ns;
+    return g->job->options->deadline_ns > 0 ? gang__min(lasts_ns, g->job->options->deadline_ns)
+                                            : lasts_ns;
 }
 
 /* When a gang that starts at `start_ns` has stopped: its expected end includes its grace. With

@@ -30,64 +30,76 @@ static void *copy_bytes(struct gang__block *b, const void *from, size_t bytes)
 }
 
 /* Also for a job that no run has accepted yet. */
-static size_t groups_of(const struct gang__job *job, uint32_t part)
+static size_t groups_of(const struct gang__gang *g)
 {
-    const struct gang__request_class *request_class = job->gang[part].request_class;
-    return (request_class ? request_class->request : job->request_text[part]->request)->group_count;
+    return (g->request_class ? g->request_class->request : g->text->request)->group_count;
 }
 
-/* The parts that a job needs until a run accepts it. */
-static void lay_message(struct gang__block *b, struct gang__job *job, const struct gang__job *from)
+static const struct gang__job_options *lay_options(struct gang__block *b,
+                                                   const struct gang__job *job)
 {
-    job->made_queue = gang__block_text(b, from->made_queue);
-    job->places = copy_bytes(b, from->places, from->place_count * sizeof(*job->places));
-    job->past = copy_bytes(b, from->past, sizeof(*job->past));
-    job->stops = copy_bytes(b, from->stops, from->kept_stop_count * sizeof(*job->stops));
-    job->kept_stop_count = from->kept_stop_count;
+    const struct gang__job_options *from = job->options;
+    size_t groups = job->group_count;
+    struct gang__job_options *to, none;
+    if (from == &gang__no_job_options)
+        return from;
+    to = gang__block_alloc(b, sizeof(*to));
+    to = to ? to : &none;
+    *to = *from;
+    to->array_name = gang__block_text(b, from->array_name);
+    to->made_queue = job->leaf ? NULL : gang__block_text(b, from->made_queue);
+    to->protected_groups = copy_bytes(b, from->protected_groups, groups * sizeof(int32_t));
+    to->group_order = copy_bytes(b, from->group_order, groups * sizeof(int64_t));
+    to->roles = copy_bytes(b, from->roles, groups * sizeof(int32_t));
+    to->after = copy_bytes(b, from->after, from->after_count * sizeof(*to->after));
+    to->group_after =
+        copy_bytes(b, from->group_after, from->group_after_count * sizeof(*to->group_after));
+    to->missing_of = copy_bytes(b, from->missing_of, groups * sizeof(int64_t));
+    return b->base ? to : NULL;
+}
+
+/* What a job needs until a run accepts it. */
+static const struct gang__restored_job *lay_restored(struct gang__block *b,
+                                                     const struct gang__job *job)
+{
+    const struct gang__restored_job *from = job->restored;
+    struct gang__restored_job *to, none;
+    if (job->leaf || from == &gang__not_restored)
+        return &gang__not_restored;
+    to = gang__block_alloc(b, sizeof(*to));
+    to = to ? to : &none;
+    *to = *from;
+    to->places = copy_bytes(b, from->places, from->place_count * sizeof(*to->places));
+    to->past = copy_bytes(b, from->past, sizeof(*to->past));
+    to->stops = copy_bytes(b, from->stops, from->kept_stop_count * sizeof(*to->stops));
     for (size_t i = 0; i < from->kept_stop_count; i++) {
         const struct gang__found *f = &from->stops[i].task;
         struct gang__found_task *task = copy_bytes(b, f->task, f->count * sizeof(*task));
         if (b->base)
-            job->stops[i].task.task = task;
+            to->stops[i].task.task = task;
     }
-    job->gone = copy_bytes(b, from->gone, from->gone_count * sizeof(*job->gone));
-    job->gone_count = from->gone_count;
-    job->promised = copy_bytes(b, from->promised, from->promised_count * sizeof(*job->promised));
-    job->promised_count = from->promised_count;
-    job->resumes = copy_bytes(b, from->resumes, from->resumes_count * sizeof(*job->resumes));
-    job->resumes_count = from->resumes_count;
+    to->gone = copy_bytes(b, from->gone, from->gone_count * sizeof(*to->gone));
+    to->promised = copy_bytes(b, from->promised, from->promised_count * sizeof(*to->promised));
+    to->resumes = copy_bytes(b, from->resumes, from->resumes_count * sizeof(*to->resumes));
+    return b->base ? to : NULL;
 }
 
 /* One block, measured first: the job, its gangs, texts and lists. */
 static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *from)
 {
-    struct gang__job none = {.group_count = 0}, *job = gang__block_alloc(b, sizeof(*job));
-    size_t groups = from->group_count;
-    job = job ? job : &none;
-    memset(job, 0, sizeof(*job));
-    job->gang = gang__block_alloc(b, from->gang_count * sizeof(*job->gang));
-    size_t texts = from->later_text ? 2 * (size_t)from->gang_count : from->gang_count;
-    job->request_text = gang__block_alloc(b, texts * sizeof(*job->request_text));
+    size_t gangs = from->gang_count * sizeof(*from->gang);
+    struct gang__job none = {.group_count = 0}, *job = gang__block_alloc(b, sizeof(*job) + gangs);
+    if (job)
+        memset(job, 0, sizeof(*job) + gangs);
+    else
+        job = &none;
     job->name = gang__block_text(b, from->name);
     job->user = gang__block_text(b, from->user);
-    job->array_name = gang__block_text(b, from->array_name);
-    job->protected_groups = copy_bytes(b, from->protected_groups, groups * sizeof(int32_t));
-    job->group_order = copy_bytes(b, from->group_order, groups * sizeof(int64_t));
-    job->roles = copy_bytes(b, from->roles, groups * sizeof(int32_t));
-    job->after = copy_bytes(b, from->after, from->after_count * sizeof(*job->after));
-    job->group_after =
-        copy_bytes(b, from->group_after, from->group_after_count * sizeof(*job->group_after));
-    job->missing_of = copy_bytes(b, from->missing_of, groups * sizeof(int64_t));
-    if (!from->leaf)
-        lay_message(b, job, from);
-    if (b->base) {
-        memset(job->gang, 0, from->gang_count * sizeof(*job->gang));
-        memset(job->request_text, 0, texts * sizeof(*job->request_text));
-        job->later_text = from->later_text ? job->request_text + from->gang_count : NULL;
-    }
+    job->options = lay_options(b, from);
+    job->restored = lay_restored(b, from);
     for (uint32_t i = 0; i < from->gang_count; i++) {
         const struct gang__gang *g = &from->gang[i];
-        size_t own = groups_of(from, i);
+        size_t own = groups_of(g);
         int64_t *counts = gang__block_alloc(b, 5 * own * sizeof(*counts));
         int32_t *group_of = copy_bytes(b, g->group_of, own * sizeof(*group_of));
         if (!b->base)
@@ -132,26 +144,14 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->paused = from->paused;
     to->ready_ns = from->ready_ns;
     to->not_before_ns = from->not_before_ns;
-    to->begin_ns = from->begin_ns;
-    to->deadline_ns = from->deadline_ns;
     to->extended_ns = from->extended_ns;
     to->predicted_ns = from->predicted_ns;
     to->expected_ns = from->expected_ns;
     to->due_ns = INT64_MAX;
     to->time_limit_ns = from->time_limit_ns;
-    to->start_within_ns = from->start_within_ns;
-    to->back_off_ns = from->back_off_ns;
     to->next_back_off_ns = from->next_back_off_ns;
-    to->after_count = from->after_count;
-    to->group_after_count = from->group_after_count;
     to->cookie = from->cookie;
-    to->restart_delay_ns = from->restart_delay_ns;
-    to->refill_ns = from->refill_ns;
-    to->prefer_wait_ns = from->prefer_wait_ns;
     to->start_full = from->start_full;
-    to->max_restarts = from->max_restarts;
-    to->parallelism = from->parallelism;
-    to->array_max_running = from->array_max_running;
     to->missing = from->missing;
     to->attained = from->attained;
     to->served = from->served;
@@ -193,15 +193,6 @@ static void copy_gang_state(struct gang__gang *to, const struct gang__gang *from
     to->reports.refill_ns = from->reports.refill_ns;
 }
 
-static bool copy_ended_tasks(gang_sched *s, struct gang__gang *to, const struct gang__gang *from)
-{
-    size_t words = gang__ended_tasks_words(from);
-    to->ended_tasks = gang__zalloc(&s->mem, words, sizeof(*to->ended_tasks));
-    if (to->ended_tasks)
-        memcpy(to->ended_tasks, from->ended_tasks, words * sizeof(*to->ended_tasks));
-    return to->ended_tasks != NULL;
-}
-
 static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__job *from)
 {
     if (from->failed_node_count) {
@@ -218,7 +209,7 @@ static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__j
         size_t count = (size_t)g->place_count;
         if (!gang__cooldowns_copy(s, &to->gang[i], g))
             return false;
-        if (g->ended_tasks && !copy_ended_tasks(s, &to->gang[i], g))
+        if (!gang__ended_tasks_copy(s, &to->gang[i], g))
             return false;
         if (!g->places)
             continue;

@@ -24,7 +24,7 @@ static void copy_arriving(gang_sched *s, struct gang__job *job, const gang_sched
 static const struct gang__request_text *later_text_of(const struct gang__job *job, uint32_t gang)
 {
     const struct gang__request_class *class = job->gang[gang].later_class;
-    return class ? class->text : job->later_text ? job->later_text[gang] : NULL;
+    return class ? class->text : job->gang[gang].later_text;
 }
 
 static struct gang__job *copy_submitted(struct gang__requests_copy *c, const gang_sched *from,
@@ -34,18 +34,17 @@ static struct gang__job *copy_submitted(struct gang__requests_copy *c, const gan
     struct gang__job *job = gang__job_copy(s, old);
     if (!job)
         return NULL;
-    job->place_count = old->place_count;
-    job->heartbeat_ns = old->heartbeat_ns;
     job->reserve.id = old->reserve.id;
     for (uint32_t i = 0; i < job->gang_count; i++) {
         const struct gang__request_class *request_class =
             old->gang[i].request_class; /* memory was short when it was taken in */
-        job->request_text[i] =
-            gang__requests_copy_text(c, request_class ? request_class->text : old->request_text[i]);
+        struct gang__gang *g = &job->gang[i];
+        g->text =
+            gang__requests_copy_text(c, request_class ? request_class->text : old->gang[i].text);
         const struct gang__request_text *later = later_text_of(old, i);
         if (later)
-            job->later_text[i] = gang__requests_copy_text(c, later);
-        if (!job->request_text[i] || (later && !job->later_text[i])) {
+            g->later_text = gang__requests_copy_text(c, later);
+        if (!g->text || (later && !g->later_text)) {
             gang__job_free(s, job);
             return NULL;
         }

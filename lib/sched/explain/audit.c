@@ -30,7 +30,7 @@ static bool budget_may_allow(const gang_sched *s, const struct gang__wait_class 
 {
     const struct gang__gang *g = gang__wait_class_head(wait_class);
     const struct gang__budget_timer *renewal = &wait_class->blocked_by->budget.renewal;
-    return g->job->state == GANG_JOB_RUNNING || g->job->deadline_ns > 0 ||
+    return g->job->state == GANG_JOB_RUNNING || g->job->options->deadline_ns > 0 ||
            (renewal->listed && renewal->due_ns <= s->now_ns);
 }
 

@@ -46,8 +46,8 @@ static bool class_counts(const struct gang__wait_class *class)
 static const char *announced_fault(const struct gang__job *job)
 {
     int64_t sum = 0;
-    for (uint32_t group = 0; job->missing_of && group < job->group_count; group++)
-        sum += job->missing_of[group];
+    for (uint32_t group = 0; job->options->missing_of && group < job->group_count; group++)
+        sum += job->options->missing_of[group];
     if (sum != job->missing)
         return "the sum of its missing tasks is wrong";
     return sum > 0 && job->started_ns > 0 ? "it has started, and tasks of it are missing" : NULL;

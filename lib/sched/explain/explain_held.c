@@ -24,9 +24,9 @@ void gang__explain_group_after(struct gang__reasons *l)
 {
     const struct gang__gang *g = l->gang;
     const struct gang__job *job = g->job;
-    for (size_t i = 0; i < job->group_after_count; i++)
+    for (size_t i = 0; i < job->options->group_after_count; i++)
         for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++) {
-            const struct gang_group_after *after = &job->group_after[i];
+            const struct gang_group_after *after = &job->options->group_after[i];
             if (after->group != gang__group_in_job(g, group))
                 continue;
             struct gang__reason *r = gang__reason_add_held(l, GANG_WAIT_AFTER);
@@ -45,9 +45,9 @@ static void explain_after(struct gang__reasons *l)
     const struct gang__job *job = l->gang->job;
     gang_job_id first = gang__job_waits_for(l->s, job);
     int32_t when = GANG_AFTER_END;
-    for (size_t i = 0; i < job->after_count; i++)
-        if (job->after[i].job == first)
-            when = job->after[i].when;
+    for (size_t i = 0; i < job->options->after_count; i++)
+        if (job->options->after[i].job == first)
+            when = job->options->after[i].when;
     if (first == GANG_ID_NONE) {
         gang__explain_group_after(l);
         return;
@@ -67,7 +67,7 @@ static void explain_announced(struct gang__reasons *l)
     int64_t tasks = 0;
     if (!r)
         return;
-    while (first + 1 < job->group_count && job->missing_of[first] == 0)
+    while (first + 1 < job->group_count && job->options->missing_of[first] == 0)
         first++;
     for (uint32_t i = 0; i < job->gang_count; i++)
         tasks += gang__gang_request(&job->gang[i])->count;
@@ -75,8 +75,8 @@ static void explain_announced(struct gang__reasons *l)
     r->group = gang__name_of_group(job, (int32_t)first);
     r->wait.requested = tasks;
     r->wait.used = tasks - job->missing;
-    if (job->start_within_ns > 0 && job->ready_ns >= 0)
-        r->wait.until_ns = gang__add_sat(job->ready_ns, job->start_within_ns);
+    if (job->options->start_within_ns > 0 && job->ready_ns >= 0)
+        r->wait.until_ns = gang__add_sat(job->ready_ns, job->options->start_within_ns);
     gang__reason_set_text(r, "it is announced: %" PRId64 " of its %" PRId64 " tasks %s missing",
                           job->missing, tasks, job->missing == 1 ? "is" : "are");
 }
@@ -102,10 +102,10 @@ void gang__explain_held(struct gang__reasons *l)
         break;
     case GANG_WAIT_BEGIN:
         if ((r = gang__reason_add_held(l, GANG_WAIT_BEGIN)) != NULL) {
-            r->wait.until_ns = job->begin_ns;
+            r->wait.until_ns = job->options->begin_ns;
             gang__reason_set_text(
                 r, "it begins in %s seconds at the earliest",
-                gang__text_milli((job->begin_ns - l->s->now_ns + 999999) / 1000000, "").s);
+                gang__text_milli((job->options->begin_ns - l->s->now_ns + 999999) / 1000000, "").s);
         }
         break;
     case GANG_WAIT_BACK_OFF:

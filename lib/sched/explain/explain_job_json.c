@@ -62,8 +62,8 @@ static json_t *list_json(struct gang__json_maker *m, const struct gang__job *job
 }
 
 /* The first gang that waits to start, if capacity is short: its placement is explained, too. */
-static struct gang__gang *gang_without_place(const struct gang__job *job,
-                                             const struct gang__reasons *l)
+static const struct gang__gang *gang_without_place(const struct gang__job *job,
+                                                   const struct gang__reasons *l)
 {
     for (uint32_t i = 0; gang__reasons_have(l, GANG_WAIT_CAPACITY) && i < job->gang_count; i++)
         if (gang__explain_waits(&job->gang[i]) && job->gang[i].alloc == GANG_ID_NONE &&
@@ -182,7 +182,7 @@ static gang_result write_all(gang_sched *s, const struct gang__job *job,
                              const struct gang__reasons *l, const char *text, gang_write_fn write,
                              void *user)
 {
-    struct gang__gang *g = gang_without_place(job, l);
+    const struct gang__gang *g = gang_without_place(job, l);
     size_t length = strlen(text);
     if (!g)
         return write(text, length, user) == 0 ? GANG_OK : GANG_EIO;

@@ -174,7 +174,7 @@ static void explain_running(struct gang__reasons *l, const struct gang__queue_st
 static void explain_array(struct gang__reasons *l, const struct gang__job *job)
 {
     const struct gang__array *array = job->array;
-    if (!array || array->running < job->array_max_running)
+    if (!array || array->running < job->options->array_max_running)
         return;
     struct gang__reason *r =
         gang__reason_add(l, GANG_WAIT_ARRAY, GANG_WAIT_CATEGORY_NOT_NOW, job->leaf);
@@ -182,10 +182,10 @@ static void explain_array(struct gang__reasons *l, const struct gang__job *job)
         return;
     r->wait.requested = 1;
     r->wait.used = array->running;
-    r->wait.limit = job->array_max_running;
+    r->wait.limit = job->options->array_max_running;
     gang__reason_set_text(
         r, "array \"%s\" lets %" PRId64 " of its jobs run at a time, %" PRId64 " do%s", array->name,
-        job->array_max_running, array->running, array->running == 1 ? "es" : "");
+        job->options->array_max_running, array->running, array->running == 1 ? "es" : "");
 }
 
 void gang__explain_max_running(struct gang__reasons *l, const struct gang__take *take,

@@ -159,7 +159,7 @@ bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason)
     gang__stats_started(s, g, resumes, !has_begun(job));
     note_told(s, g);
     g->begun = true;
-    job->next_back_off_ns = job->back_off_ns;
+    job->next_back_off_ns = job->options->back_off_ns;
     job->ready_ns = -1;
     if (job->state != GANG_JOB_RUNNING) { /* no other gang of the job runs yet */
         gang__time_limit_begin(s, job);

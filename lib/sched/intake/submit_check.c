@@ -46,21 +46,35 @@ gang_result gang__submit_check_partitions(const struct gang_job_spec *j, struct 
                : GANG_OK;
 }
 
+/* The member that is negative; NULL: none is. */
+static const char *negative_member(const struct gang_job_spec *j)
+{
+#define NUMBER(member)                                  \
+    {                                                   \
+#member, offsetof(struct gang_job_spec, member) \
+    }
+    static const struct {
+        const char *path;
+        size_t at;
+    } numbers[] = {NUMBER(time_limit_ns),    NUMBER(max_restarts), NUMBER(parallelism),
+                   NUMBER(restart_delay_ns), NUMBER(refill_ns),    NUMBER(start_within_ns),
+                   NUMBER(back_off_ns),      NUMBER(heartbeat_ns), NUMBER(prefer_wait_ns),
+                   NUMBER(begin_ns),         NUMBER(deadline_ns),  NUMBER(array_max_running)};
+#undef NUMBER
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        int64_t value;
+        memcpy(&value, (const char *)j + numbers[i].at, sizeof(value));
+        if (value < 0)
+            return numbers[i].path;
+    }
+    return NULL;
+}
+
 gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gang_error *error)
 {
-    const struct {
-        const char *path;
-        int64_t value;
-    } at_least_0[] = {
-        {"time_limit_ns", j->time_limit_ns},   {"max_restarts", j->max_restarts},
-        {"parallelism", j->parallelism},       {"restart_delay_ns", j->restart_delay_ns},
-        {"refill_ns", j->refill_ns},           {"start_within_ns", j->start_within_ns},
-        {"back_off_ns", j->back_off_ns},       {"heartbeat_ns", j->heartbeat_ns},
-        {"prefer_wait_ns", j->prefer_wait_ns}, {"begin_ns", j->begin_ns},
-        {"deadline_ns", j->deadline_ns},       {"array_max_running", j->array_max_running}};
-    for (size_t i = 0; i < sizeof(at_least_0) / sizeof(at_least_0[0]); i++)
-        if (at_least_0[i].value < 0)
-            return gang__submit_error(error, GANG_ERANGE, at_least_0[i].path, "negative");
+    const char *negative = negative_member(j);
+    if (negative)
+        return gang__submit_error(error, GANG_ERANGE, negative, "negative");
     if (j->deadline_ns > 0 &&
         gang__add_sat(j->begin_ns, j->time_limit_ns > 0 ? j->time_limit_ns : 1) > j->deadline_ns)
         return gang__submit_error(error, GANG_EINVAL, "deadline_ns",

@@ -23,6 +23,8 @@ struct gang__submit {
     gang_reservation_id reserved;  /* that the jobs named */
     const char *const *partitions; /* of the jobs, or those of the leaf */
     size_t partition_count;
+    bool options;                        /* the jobs have some */
+    struct gang__restored_job *restored; /* of the job that is being made; NULL: it has none */
     struct gang__numbers numbers; /* of the gang whose request is made; NULL: it is the only one */
     bool counted;                 /* the submit view counts the jobs as arriving */
 };
@@ -78,8 +80,7 @@ gang_result gang__submit_make_job(struct gang__submit *m, struct gang__job **out
 /* ---- submit_stops.c -------------------------------------------------------------------------- */
 
 /* The stops of a job whose places are set. */
-gang_result gang__submit_make_stops(struct gang__job *job, const struct gang_job_spec *j,
-                                    struct gang_error *error);
+gang_result gang__submit_make_stops(const struct gang__submit *m, struct gang_error *error);
 
 /* ---- submit_request.c ------------------------------------------------------------------------ */
 

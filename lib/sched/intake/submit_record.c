@@ -13,53 +13,93 @@ static void *copy(struct gang__block *b, const void *from, size_t bytes)
     return to;
 }
 
-/* Lay the job out in one block: measured first, then made. */
-static struct gang__job *lay_out(const struct gang__submit *m, struct gang__block *b)
+/* Does the specification say anything of struct gang__job_options? */
+static bool has_options(const struct gang__submit *m)
+{
+    const struct gang_job_spec *j = m->spec;
+    const int64_t numbers = j->start_within_ns | j->heartbeat_ns | j->back_off_ns | j->begin_ns |
+                            j->deadline_ns | j->restart_delay_ns | j->refill_ns | j->max_restarts |
+                            j->parallelism | j->prefer_wait_ns | j->array_max_running;
+    return numbers != 0 || j->after_count + j->group_after_count > 0 || j->announced ||
+           j->protected_groups || j->roles || j->group_order || (j->array && j->array[0]) ||
+           m->made[0];
+}
+
+static void set_options(struct gang__job_options *o, const struct gang_job_spec *j)
+{
+    o->start_within_ns = j->start_within_ns;
+    o->heartbeat_ns = j->heartbeat_ns;
+    o->back_off_ns = j->back_off_ns;
+    o->begin_ns = j->begin_ns ? j->begin_ns : INT64_MIN;
+    o->deadline_ns = j->deadline_ns;
+    o->restart_delay_ns = j->restart_delay_ns;
+    o->refill_ns = j->refill_ns;
+    o->max_restarts = j->max_restarts;
+    o->parallelism = j->parallelism;
+    o->prefer_wait_ns = j->prefer_wait_ns;
+    o->array_max_running = j->array_max_running ? j->array_max_running : INT64_MAX;
+    o->after_count = j->after_count;
+    o->group_after_count = j->group_after_count;
+}
+
+static const struct gang__job_options *lay_options(const struct gang__submit *m,
+                                                   struct gang__block *b)
 {
     const struct gang_job_spec *j = m->spec;
     size_t groups = j->request.group_count;
-    struct gang__job *job = gang__block_alloc(b, sizeof(*job)), none;
-    if (!job)
-        job = &none;
-    else
-        memset(job, 0, sizeof(*job));
-    job->gang = gang__block_alloc(b, m->gang_count * sizeof(struct gang__gang));
-    size_t texts = j->prefer_wait_ns > 0 ? 2 * (size_t)m->gang_count : m->gang_count;
-    job->request_text = gang__block_alloc(b, texts * sizeof(*job->request_text));
-    int64_t *counts = gang__block_alloc(b, 5 * groups * sizeof(*counts));
-    int32_t *group_of =
-        m->gang_count == 1 ? NULL : gang__block_alloc(b, groups * sizeof(*group_of));
-    job->name = gang__block_text(b, j->name ? j->name : "");
-    job->user = gang__block_text(b, j->user ? j->user : "");
-    job->array_name = gang__block_text(b, j->array ? j->array : "");
-    job->made_queue = m->made[0] ? gang__block_text(b, m->made) : NULL;
-    job->protected_groups =
+    struct gang__job_options *o, none;
+    if (!m->options)
+        return &gang__no_job_options;
+    o = gang__block_alloc(b, sizeof(*o));
+    o = o ? o : &none;
+    set_options(o, j);
+    o->array_name = gang__block_text(b, j->array ? j->array : "");
+    o->made_queue = m->made[0] ? gang__block_text(b, m->made) : NULL;
+    o->protected_groups =
         j->protected_groups ? copy(b, j->protected_groups, groups * sizeof(int32_t)) : NULL;
-    job->group_order = j->group_order ? copy(b, j->group_order, groups * sizeof(int64_t)) : NULL;
-    job->roles = j->roles ? copy(b, j->roles, groups * sizeof(int32_t)) : NULL;
-    job->after = gang__block_alloc(b, j->after_count * sizeof(*job->after));
-    job->group_after = copy(b, j->group_after, j->group_after_count * sizeof(*j->group_after));
-    job->places = gang__block_alloc(b, j->place_count * sizeof(*job->places));
-    job->past = j->past ? copy(b, j->past, sizeof(*job->past)) : NULL;
-    job->stops = gang__block_alloc(b, j->past ? (j->stop_count + 1) * sizeof(*job->stops) : 0);
-    struct gang__found_task *stop_tasks =
-        gang__block_alloc(b, (j->past ? 2 * j->place_count : 0) * sizeof(*stop_tasks));
-    job->gone = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->gone));
-    job->promised = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->promised));
-    job->resumes = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->resumes));
-    job->missing_of = j->announced ? gang__block_alloc(b, groups * sizeof(int64_t)) : NULL;
-    if (!b->base)
+    o->group_order = j->group_order ? copy(b, j->group_order, groups * sizeof(int64_t)) : NULL;
+    o->roles = j->roles ? copy(b, j->roles, groups * sizeof(int32_t)) : NULL;
+    struct gang__after *after = gang__block_alloc(b, j->after_count * sizeof(*after));
+    o->group_after = copy(b, j->group_after, j->group_after_count * sizeof(*j->group_after));
+    o->missing_of = j->announced ? gang__block_alloc(b, groups * sizeof(int64_t)) : NULL;
+    o->after = after;
+    for (size_t i = 0; after && i < j->after_count; i++)
+        after[i] = (struct gang__after){j->after[i].job, j->after[i].when};
+    for (size_t i = 0; o->missing_of && i < groups; i++)
+        o->missing_of[i] = gang__submit_group(&j->request, i)->count;
+    return b->base ? o : NULL;
+}
+
+/* Room for as much as the specification may say; set_places() and submit_stops.c fill it. */
+static struct gang__restored_job *lay_restored(const struct gang_job_spec *j, struct gang__block *b)
+{
+    struct gang__restored_job *r, none;
+    size_t places = j->past ? j->place_count : 0;
+    if (j->place_count == 0 && !j->past)
         return NULL;
-    if (j->past) {
-        memset(job->stops, 0, (j->stop_count + 1) * sizeof(*job->stops));
-        job->stops[0].task.task = stop_tasks;
+    r = gang__block_alloc(b, sizeof(*r));
+    r = r ? r : &none;
+    memset(r, 0, sizeof(*r));
+    r->places = gang__block_alloc(b, j->place_count * sizeof(*r->places));
+    r->past = j->past ? copy(b, j->past, sizeof(*r->past)) : NULL;
+    r->stops = gang__block_alloc(b, j->past ? (j->stop_count + 1) * sizeof(*r->stops) : 0);
+    struct gang__found_task *stop_tasks = gang__block_alloc(b, 2 * places * sizeof(*stop_tasks));
+    r->gone = gang__block_alloc(b, places * sizeof(*r->gone));
+    r->promised = gang__block_alloc(b, places * sizeof(*r->promised));
+    r->resumes = gang__block_alloc(b, places * sizeof(*r->resumes));
+    if (r->past) {
+        memset(r->stops, 0, (j->stop_count + 1) * sizeof(*r->stops));
+        r->stops[0].task.task = stop_tasks;
     }
-    memset(job->gang, 0, m->gang_count * sizeof(*job->gang));
-    memset(job->request_text, 0, texts * sizeof(*job->request_text));
-    job->later_text = j->prefer_wait_ns > 0 ? job->request_text + m->gang_count : NULL;
+    return b->base ? r : NULL;
+}
+
+/* Lay the gangs out: counts of each group, five of each, and the groups of each gang. */
+static void lay_gangs(const struct gang__submit *m, struct gang__job *job, int64_t *counts,
+                      int32_t *group_of)
+{
+    size_t groups = m->spec->request.group_count;
     memset(counts, 0, 5 * groups * sizeof(*counts));
-    job->gang_count = m->gang_count;
-    job->group_count = (uint32_t)groups;
     for (uint32_t p = 0; p < m->gang_count; p++) {
         struct gang__gang *g = &job->gang[p];
         size_t n = 0;
@@ -68,7 +108,7 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
         g->has = counts;
         for (size_t group = 0; group < groups; group++)
             if (m->gang_of[group] == p) {
-                g->target += gang__submit_group(&j->request, group)->count;
+                g->target += gang__submit_group(&m->spec->request, group)->count;
                 if (group_of)
                     group_of[n] = (int32_t)group;
                 n++;
@@ -81,14 +121,33 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
         g->group_of = group_of;
         group_of = group_of ? group_of + n : NULL;
     }
-    for (size_t group = 0; j->announced && group < groups; group++) {
-        job->missing_of[group] = gang__submit_group(&j->request, group)->count;
-        job->missing += job->missing_of[group];
-    }
-    for (size_t i = 0; i < j->after_count; i++)
-        job->after[i] = (struct gang__after){j->after[i].job, j->after[i].when};
-    job->after_count = j->after_count;
-    job->group_after_count = j->group_after_count;
+}
+
+/* Lay the job out in one block: measured first, then made. */
+static struct gang__job *lay_out(struct gang__submit *m, struct gang__block *b)
+{
+    const struct gang_job_spec *j = m->spec;
+    size_t groups = j->request.group_count, gangs = m->gang_count * sizeof(struct gang__gang);
+    struct gang__job *job = gang__block_alloc(b, sizeof(*job) + gangs), none;
+    if (job)
+        memset(job, 0, sizeof(*job) + gangs);
+    else
+        job = &none;
+    int64_t *counts = gang__block_alloc(b, 5 * groups * sizeof(*counts));
+    int32_t *group_of =
+        m->gang_count == 1 ? NULL : gang__block_alloc(b, groups * sizeof(*group_of));
+    job->name = gang__block_text(b, j->name ? j->name : "");
+    job->user = gang__block_text(b, j->user ? j->user : "");
+    job->options = lay_options(m, b);
+    m->restored = lay_restored(j, b);
+    if (!b->base)
+        return NULL;
+    job->restored = m->restored ? m->restored : &gang__not_restored;
+    job->gang_count = m->gang_count;
+    job->group_count = (uint32_t)groups;
+    lay_gangs(m, job, counts, group_of);
+    for (size_t group = 0; j->announced && group < groups; group++)
+        job->missing += job->options->missing_of[group];
     return (struct gang__job *)(void *)b->base; /* it lies first */
 }
 
@@ -114,17 +173,7 @@ static void set_members(struct gang__job *job, const struct gang_job_spec *j,
     job->priority = j->priority;
     job->age = j->submit;
     job->time_limit_ns = j->time_limit_ns ? j->time_limit_ns : q->default_time_limit_ns;
-    job->start_within_ns = j->start_within_ns;
-    job->begin_ns = j->begin_ns ? j->begin_ns : INT64_MIN;
-    job->deadline_ns = j->deadline_ns;
-    job->back_off_ns = job->next_back_off_ns = j->back_off_ns;
-    job->restart_delay_ns = j->restart_delay_ns;
-    job->refill_ns = j->refill_ns;
-    job->heartbeat_ns = j->heartbeat_ns;
-    job->prefer_wait_ns = j->prefer_wait_ns;
-    job->max_restarts = j->max_restarts;
-    job->parallelism = j->parallelism;
-    job->array_max_running = j->array_max_running ? j->array_max_running : INT64_MAX;
+    job->next_back_off_ns = j->back_off_ns;
     job->due_ns = INT64_MAX;
     job->ready_ns = -1;
     job->not_before_ns = INT64_MIN;
@@ -177,18 +226,18 @@ static gang_result set_devices(const struct gang_running_spec *at, size_t i,
 }
 
 /* A task that holds its place. */
-static gang_result set_place(gang_sched *s, struct gang__job *job,
-                             const struct gang_running_spec *at, size_t i, size_t group,
-                             struct gang_error *error)
+static gang_result set_place(const struct gang__submit *m, const struct gang_running_spec *at,
+                             size_t i, size_t group, struct gang_error *error)
 {
+    struct gang__restored_job *restored = m->restored;
     bool promised = at->what == GANG_PLACE_PROMISED;
-    bool resumes = at->what == GANG_PLACE_RESUMES && job->past->state != GANG_JOB_SUSPENDED;
-    struct gang_placement *p = promised  ? &job->promised[job->promised_count]
-                               : resumes ? &job->resumes[job->resumes_count]
-                                         : &job->places[job->place_count];
+    bool resumes = at->what == GANG_PLACE_RESUMES && restored->past->state != GANG_JOB_SUSPENDED;
+    struct gang_placement *p = promised  ? &restored->promised[restored->promised_count]
+                               : resumes ? &restored->resumes[restored->resumes_count]
+                                         : &restored->places[restored->place_count];
     *p = (struct gang_placement)GANG_PLACEMENT_INIT;
-    gang_result r = gang_node_find(s->cluster, at->node, &p->node);
-    if (r != GANG_OK || group >= job->group_count)
+    gang_result r = gang_node_find(m->s->cluster, at->node, &p->node);
+    if (r != GANG_OK || group >= m->spec->request.group_count)
         return bad_place(error, r != GANG_OK ? r : GANG_EINVAL, i, "no such node, or no such task");
     p->group = (int32_t)group;
     p->task = promised ? -1 : (int64_t)i; /* a promised one gets its number when it starts */
@@ -203,20 +252,22 @@ static gang_result set_place(gang_sched *s, struct gang__job *job,
         memcpy(p->cores, at->cores, sizeof(p->cores));
     }
     if (at->what == GANG_TASK_STOPPED)
-        job->stops[0].task.task[job->stops[0].task.count++] =
+        restored->stops[0].task.task[restored->stops[0].task.count++] =
             (struct gang__found_task){p->task, p->node, (uint32_t)p->group};
-    job->place_count += !promised && !resumes;
-    job->promised_count += promised;
-    job->resumes_count += resumes;
+    restored->place_count += !promised && !resumes;
+    restored->promised_count += promised;
+    restored->resumes_count += resumes;
     return set_devices(at, i, p, error);
 }
 
 /* A task that has ended. Such a job has one gang. */
-static gang_result set_ended(struct gang__job *job, const struct gang_running_spec *at, size_t i,
-                             size_t group, struct gang_error *error)
+static gang_result set_ended(const struct gang__submit *m, struct gang__job *job,
+                             const struct gang_running_spec *at, size_t i, size_t group,
+                             struct gang_error *error)
 {
+    struct gang__restored_job *restored = m->restored;
     struct gang__gang *g = &job->gang[0];
-    if (!job->past || at->node || group >= job->group_count)
+    if (!restored->past || at->node || group >= job->group_count)
         return bad_place(error, GANG_EINVAL, i,
                          "a task that has ended, without a past, with a node, or no such task");
     int64_t number = at->numbered ? at->task : (int64_t)i;
@@ -225,13 +276,14 @@ static gang_result set_ended(struct gang__job *job, const struct gang_running_sp
     g->done[group]++;
     g->failed[group] += at->what == GANG_TASK_FAILED;
     g->ended++;
-    job->gone[job->gone_count++] = number;
+    restored->gone[restored->gone_count++] = number;
     return GANG_OK;
 }
 
-static gang_result set_places(gang_sched *s, struct gang__job *job, const struct gang_job_spec *j,
+static gang_result set_places(const struct gang__submit *m, struct gang__job *job,
                               struct gang_error *error)
 {
+    const struct gang_job_spec *j = m->spec;
     size_t group = 0, task = 0;
     gang_result r = GANG_OK;
     for (size_t i = 0; i < j->place_count && r == GANG_OK; i++, task++) {
@@ -245,11 +297,11 @@ static gang_result set_places(gang_sched *s, struct gang__job *job, const struct
         bool stops = at.what == GANG_TASK_STOPPED || at.what == GANG_PLACE_PROMISED ||
                      at.what == GANG_PLACE_RESUMES;
         if (at.what == GANG_TASK_SUCCEEDED || at.what == GANG_TASK_FAILED)
-            r = set_ended(job, &at, i, own, error);
-        else if (at.what != GANG_TASK_STARTED && !(stops && job->past))
+            r = set_ended(m, job, &at, i, own, error);
+        else if (at.what != GANG_TASK_STARTED && !(stops && j->past))
             r = bad_place(error, GANG_EINVAL, i, "`what` is no such value, or has no past");
         else if (at.node)
-            r = set_place(s, job, &at, i, own, error);
+            r = set_place(m, &at, i, own, error);
     }
     return r;
 }
@@ -257,7 +309,7 @@ static gang_result set_places(gang_sched *s, struct gang__job *job, const struct
 /* Nodes where the job failed, as far as they are there. */
 static gang_result set_failed_nodes(gang_sched *s, struct gang__job *job, struct gang_error *error)
 {
-    struct gang_job_past *past = job->past;
+    struct gang_job_past *past = job->restored->past;
     if (!past || past->failed_node_count == 0)
         return GANG_OK;
     if (!past->failed_nodes)
@@ -280,6 +332,7 @@ gang_result gang__submit_make_job(struct gang__submit *m, struct gang__job **out
 {
     struct gang__block b = {NULL, 0};
     gang_sched *s = m->s;
+    m->options = has_options(m);
     (void)lay_out(m, &b);
     b.base = gang__alloc(&s->mem, b.used);
     if (!b.base)
@@ -289,13 +342,14 @@ gang_result gang__submit_make_job(struct gang__submit *m, struct gang__job **out
     set_members(job, m->spec, m->q);
     gang_result r = gang__submit_make_requests(m, job, error);
     if (r == GANG_OK)
-        r = gang__submit_is_known(m->spec) ? set_places(s, job, m->spec, error) : GANG_OK;
+        r = gang__submit_is_known(m->spec) ? set_places(m, job, error) : GANG_OK;
     if (r == GANG_OK)
-        r = gang__submit_make_stops(job, m->spec, error);
+        r = gang__submit_make_stops(m, error);
     if (r == GANG_OK)
         r = set_failed_nodes(s, job, error);
-    if (job->place_count == 0)
-        job->places = NULL;
+    if (m->restored && m->restored->place_count == 0)
+        m->restored->places = NULL;
+    m->restored = NULL;
     if (r != GANG_OK) {
         gang__job_free(s, job);
         return r;

@@ -161,12 +161,16 @@ static gang_result make_request(const struct gang__submit *m, const struct gang_
                                 bool insists, struct gang__request_text **text,
                                 struct gang_error *error)
 {
-    struct gang_request_spec with = *spec;
+    struct gang_request_spec with;
     struct gang__request_key key;
-    if (with.policy == GANG_POLICY_DEFAULT && with.size == sizeof(with))
+    if (spec->policy == GANG_POLICY_DEFAULT && spec->size == sizeof(with) &&
+        m->q->policy != GANG_POLICY_DEFAULT) {
+        with = *spec;
         with.policy = m->q->policy;
+        spec = &with;
+    }
     key.bytes = key.own;
-    gang_result r = make_text(m, &with, insists, &key, text, error);
+    gang_result r = make_text(m, spec, insists, &key, text, error);
     gang__request_key_free(&key);
     return r;
 }
@@ -297,25 +301,28 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
         m->numbers.in_job = (int32_t *)(void *)(m->numbers.first + count);
     }
     for (uint32_t p = 0; p < m->gang_count && r == GANG_OK; p++) {
-        struct gang_request_spec spec = j->request;
+        struct gang_request_spec own;
+        const struct gang_request_spec *spec = &j->request;
         if (m->gang_count > 1) {
-            gang__submit_gang_request(j, m->gang_of, p, groups, &spec);
+            gang__submit_gang_request(j, m->gang_of, p, groups, &own);
+            spec = &own;
             r = set_numbers(m, p, error);
         }
         if (r != GANG_OK)
             break;
+        struct gang__gang *g = &job->gang[p];
         bool several = m->partition_count > 0;
-        r = several ? make_partitioned(m, &spec, &job->request_text[p], error)
-                    : make_request(m, &spec, false, &job->request_text[p], error);
+        r = several ? make_partitioned(m, spec, &g->text, error)
+                    : make_request(m, spec, false, &g->text, error);
         if (r == GANG_OK && !gang__submit_is_known(j))
-            r = check_limits(m->s, m->submit_view, m->q, job->request_text[p]->request, error);
+            r = check_limits(m->s, m->submit_view, m->q, g->text->request, error);
         if (r == GANG_OK && !gang__submit_is_known(j) && !several)
-            r = fits_ever(m->s, job->request_text[p]->request, error);
-        if (r == GANG_OK && job->later_text &&
-            gang__request_prefers(job->request_text[p]->request)) {
-            job->later_text[p] = job->request_text[p];
-            job->request_text[p] = NULL;
-            r = make_request(m, &spec, true, &job->request_text[p], error);
+            r = fits_ever(m->s, g->text->request, error);
+        if (r == GANG_OK && job->options->prefer_wait_ns > 0 &&
+            gang__request_prefers(g->text->request)) {
+            g->later_text = g->text;
+            g->text = NULL;
+            r = make_request(m, spec, true, &g->text, error);
         }
     }
     m->numbers = (struct gang__numbers){NULL, NULL};

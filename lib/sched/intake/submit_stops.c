@@ -20,24 +20,25 @@ static gang_result bad_stop(struct gang_error *error, gang_result r, size_t i, c
 }
 
 /* All tasks that have a place, ascending. Returns how many. */
-static size_t tasks_with_place(const struct gang__job *job, struct gang__found_task *task)
+static size_t tasks_with_place(const struct gang__restored_job *restored,
+                               struct gang__found_task *task)
 {
-    for (size_t i = 0; i < job->place_count; i++)
-        task[i] = (struct gang__found_task){job->places[i].task, job->places[i].node,
-                                            (uint32_t)job->places[i].group};
-    if (job->place_count > 1)
-        qsort(task, job->place_count, sizeof(*task), by_number);
-    return job->place_count;
+    for (size_t i = 0; i < restored->place_count; i++)
+        task[i] = (struct gang__found_task){restored->places[i].task, restored->places[i].node,
+                                            (uint32_t)restored->places[i].group};
+    if (restored->place_count > 1)
+        qsort(task, restored->place_count, sizeof(*task), by_number);
+    return restored->place_count;
 }
 
 /* Without stops of its own: the whole gang, or the tasks whose places say so, stop in one step. */
-static void stop_as_past_says(struct gang__job *job)
+static void stop_as_past_says(struct gang__restored_job *restored)
 {
-    const struct gang_job_past *past = job->past;
-    struct gang__kept_stop *stop = &job->stops[0];
+    const struct gang_job_past *past = restored->past;
+    struct gang__kept_stop *stop = &restored->stops[0];
     bool whole = past->state == GANG_JOB_STOPPING;
     if (whole)
-        stop->task.count = tasks_with_place(job, stop->task.task);
+        stop->task.count = tasks_with_place(restored, stop->task.task);
     else
         qsort(stop->task.task, stop->task.count, sizeof(*stop->task.task), by_number);
     stop->what = GANG_STOP_ASKED;
@@ -48,7 +49,7 @@ static void stop_as_past_says(struct gang__job *job)
     stop->starts_as = past->reason;
     stop->preemptor = past->preemptor;
     stop->deadline_ns = stop->next_ns = past->deadline_ns;
-    job->kept_stop_count = stop->task.count > 0;
+    restored->kept_stop_count = stop->task.count > 0;
 }
 
 static gang_result check_stop(const struct gang_job_stop *stop, size_t i, struct gang_error *error)
@@ -130,43 +131,45 @@ static gang_result read_stop(const struct gang_job_spec *j, size_t i, struct gan
 }
 
 /* If the whole gang stops, or nothing of it runs, each task is in some stop. */
-static gang_result check_all(const struct gang__job *job, const struct placed *all,
+static gang_result check_all(const struct gang__restored_job *restored, const struct placed *all,
                              struct gang_error *error)
 {
-    bool whole = job->past->state == GANG_JOB_STOPPING;
-    for (size_t i = 0; i < job->kept_stop_count; i++)
-        whole = whole || (job->stops[i].whole && job->stops[i].what != GANG_STOP_FENCED);
+    bool whole = restored->past->state == GANG_JOB_STOPPING;
+    for (size_t i = 0; i < restored->kept_stop_count; i++)
+        whole = whole || (restored->stops[i].whole && restored->stops[i].what != GANG_STOP_FENCED);
     if (whole && all->named_count != all->count)
         return gang__submit_error(error, GANG_EINVAL, "stops",
                                   "the whole gang stops, and a task with a place does not");
     return GANG_OK;
 }
 
-gang_result gang__submit_make_stops(struct gang__job *job, const struct gang_job_spec *j,
-                                    struct gang_error *error)
+gang_result gang__submit_make_stops(const struct gang__submit *m, struct gang_error *error)
 {
+    const struct gang_job_spec *j = m->spec;
+    struct gang__restored_job *restored = m->restored;
     gang_result r = GANG_OK;
-    if (j->stop_count > 0 && (!job->past || !j->running || !j->stops))
+    if (j->stop_count > 0 && (!j->past || !j->running || !j->stops))
         return gang__submit_error(error, GANG_EINVAL, "stops",
                                   "missing, or of a job that holds nothing");
-    if (!job->past)
+    if (!j->past)
         return GANG_OK;
     if (j->stop_count == 0) {
-        stop_as_past_says(job);
+        stop_as_past_says(restored);
         return GANG_OK;
     }
-    if (job->stops[0].task.count > 0)
+    if (restored->stops[0].task.count > 0)
         return gang__submit_error(error, GANG_EINVAL, "stops", "places say what stops, too");
-    struct placed all = {job->stops[0].task.task, 0, job->stops[0].task.task + job->place_count, 0};
-    all.count = tasks_with_place(job, all.task);
+    struct placed all = {restored->stops[0].task.task, 0,
+                         restored->stops[0].task.task + restored->place_count, 0};
+    all.count = tasks_with_place(restored, all.task);
     for (size_t i = 0; i < j->stop_count && r == GANG_OK; i++) {
         struct gang_job_stop stop;
         r = read_stop(j, i, &stop, error);
         if (r == GANG_OK)
-            r = name_tasks(&all, &stop, i, &job->stops[i].task, error);
+            r = name_tasks(&all, &stop, i, &restored->stops[i].task, error);
         if (r == GANG_OK)
-            keep(&job->stops[i], &stop);
-        job->kept_stop_count += r == GANG_OK;
+            keep(&restored->stops[i], &stop);
+        restored->kept_stop_count += r == GANG_OK;
     }
-    return r == GANG_OK ? check_all(job, &all, error) : r;
+    return r == GANG_OK ? check_all(restored, &all, error) : r;
 }

@@ -34,11 +34,10 @@ static bool ref_request_classes(gang_sched *s, struct gang__job *job)
     bool ok = true;
     for (uint32_t i = 0; i < job->gang_count && ok; i++) {
         struct gang__gang *g = &job->gang[i];
-        ok = ref_class(s, &job->request_text[i], &g->request_class);
+        ok = ref_class(s, &g->text, &g->request_class);
         if (ok && g->request_class->partition_count > 0)
             g->waits_as = g->request_class;
-        if (ok && job->later_text)
-            ok = ref_class(s, &job->later_text[i], &job->gang[i].later_class);
+        ok = ok && ref_class(s, &g->later_text, &g->later_class);
     }
     return ok;
 }
@@ -57,38 +56,42 @@ static struct gang__request_class *class_at_places(gang_sched *s, const struct g
     const struct gang__gang *g = &job->gang[0];
     if (!g->waits_as)
         return g->request_class;
-    return g->waits_as->partition[gang__partition_of_places(s, g, job->places, job->place_count)];
+    return g->waits_as->partition[gang__partition_of_places(s, g, job->restored->places,
+                                                            job->restored->place_count)];
 }
 
 /* ---- jobs that a host restores --------------------------------------------------------------- */
 
 static int32_t state_before(const struct gang__job *job)
 {
-    return job->past ? job->past->state : job->places ? GANG_JOB_RUNNING : GANG_JOB_PENDING;
+    return job->restored->past     ? job->restored->past->state
+           : job->restored->places ? GANG_JOB_RUNNING
+                                   : GANG_JOB_PENDING;
 }
 
 /* Does it hold its places, or does it resume on them? */
 static bool holds_places(const struct gang__job *job)
 {
-    return job->places && state_before(job) != GANG_JOB_SUSPENDED;
+    return job->restored->places && state_before(job) != GANG_JOB_SUSPENDED;
 }
 
 /* A suspended gang resumes on its places. False: out of memory. */
 static bool remember_places(gang_sched *s, struct gang__job *job)
 {
     struct gang__gang *g = &job->gang[0];
-    if (job->gone_count + job->kept_stop_count > 0 && !gang__ended_tasks_reserve(s, g))
+    if (job->restored->gone_count + job->restored->kept_stop_count > 0 &&
+        !gang__ended_tasks_reserve(s, g))
         return false;
-    for (size_t i = 0; i < job->gone_count; i++)
-        gang__ended_tasks_add(g, job->gone[i]);
-    if (state_before(job) != GANG_JOB_SUSPENDED || !job->places)
+    for (size_t i = 0; i < job->restored->gone_count; i++)
+        gang__ended_tasks_add(g, job->restored->gone[i]);
+    if (state_before(job) != GANG_JOB_SUSPENDED || !job->restored->places)
         return true;
     if (!g->places)
-        g->places = gang__zalloc(&s->mem, job->place_count, sizeof(*g->places));
+        g->places = gang__zalloc(&s->mem, job->restored->place_count, sizeof(*g->places));
     if (!g->places)
         return false;
-    memcpy(g->places, job->places, job->place_count * sizeof(*g->places));
-    g->place_count = (int64_t)job->place_count;
+    memcpy(g->places, job->restored->places, job->restored->place_count * sizeof(*g->places));
+    g->place_count = (int64_t)job->restored->place_count;
     return true;
 }
 
@@ -105,15 +108,16 @@ static void drop_stops(gang_sched *s, struct gang__stop *stops)
 static bool set_resumes(gang_sched *s, struct gang__job *job)
 {
     struct gang__gang *g = &job->gang[0];
-    if (job->resumes_count == 0)
+    if (job->restored->resumes_count == 0)
         return true;
-    struct gang_placement *places = gang__zalloc(&s->mem, job->resumes_count, sizeof(*places));
+    struct gang_placement *places =
+        gang__zalloc(&s->mem, job->restored->resumes_count, sizeof(*places));
     if (!places)
         return false;
-    memcpy(places, job->resumes, job->resumes_count * sizeof(*places));
+    memcpy(places, job->restored->resumes, job->restored->resumes_count * sizeof(*places));
     gang__release(&s->mem, g->places);
     g->places = places;
-    g->place_count = (int64_t)job->resumes_count;
+    g->place_count = (int64_t)job->restored->resumes_count;
     return true;
 }
 
@@ -127,8 +131,8 @@ static gang_result make_stops(gang_sched *s, struct gang__job *job, gang_alloc_i
     bool ok = true;
     *stops = NULL;
     g->alloc = alloc;
-    for (size_t i = 0; ok && i < job->kept_stop_count; i++) {
-        *last = gang__stop_new_kept(s, g, &job->stops[i]);
+    for (size_t i = 0; ok && i < job->restored->kept_stop_count; i++) {
+        *last = gang__stop_new_kept(s, g, &job->restored->stops[i]);
         ok = *last != NULL;
         last = ok ? &(*last)->next : last;
     }
@@ -142,10 +146,10 @@ static gang_result make_stops(gang_sched *s, struct gang__job *job, gang_alloc_i
 /* Nothing runs, and no stop is left of what ran: fences alone hold places. */
 static bool is_fenced(const struct gang__job *job)
 {
-    bool fenced = job->past->state == GANG_JOB_STOPPING;
-    for (size_t i = 0; i < job->kept_stop_count; i++)
-        fenced = fenced && job->stops[i].what == GANG_STOP_FENCED;
-    return fenced && job->kept_stop_count > 0;
+    bool fenced = job->restored->past->state == GANG_JOB_STOPPING;
+    for (size_t i = 0; i < job->restored->kept_stop_count; i++)
+        fenced = fenced && job->restored->stops[i].what == GANG_STOP_FENCED;
+    return fenced && job->restored->kept_stop_count > 0;
 }
 
 static void restore_stops(gang_sched *s, struct gang__job *job, struct gang__stop *stops)
@@ -155,17 +159,17 @@ static void restore_stops(gang_sched *s, struct gang__job *job, struct gang__sto
         return;
     for (size_t i = 0; stops; i++) {
         struct gang__stop *next = stops->next;
-        if (job->stops[i].what == GANG_STOP_FENCED)
-            gang__fence_restore(s, stops, &job->stops[i]);
+        if (job->restored->stops[i].what == GANG_STOP_FENCED)
+            gang__fence_restore(s, stops, &job->restored->stops[i]);
         else
-            gang__stop_restore(s, stops, &job->stops[i]);
+            gang__stop_restore(s, stops, &job->restored->stops[i]);
         stops = next;
     }
     if (is_fenced(job)) {
         gang__gang_clear(s, g);
         if (!g->places)
-            gang__job_ends_after(job, job->past->reason);
-        gang__job_state(s, job, job->past->reason, "stopping");
+            gang__job_ends_after(job, job->restored->past->reason);
+        gang__job_state(s, job, job->restored->past->reason, "stopping");
     }
     g->begun = true;
     gang__job_count(s, job);
@@ -180,7 +184,7 @@ static int64_t not_later(const gang_sched *s, int64_t then_ns)
 /* All of the past that is not about places. */
 static void set_past(gang_sched *s, struct gang__job *job)
 {
-    const struct gang_job_past *past = job->past;
+    const struct gang_job_past *past = job->restored->past;
     job->submitted_ns = not_later(s, past->submitted_ns);
     if (past->started_ns > 0)
         job->started_ns = not_later(s, past->started_ns);
@@ -191,13 +195,18 @@ static void set_past(gang_sched *s, struct gang__job *job)
             job->gang[i].begun = true;
 }
 
+/* Why a job is refused. */
+struct refusal_text {
+    char s[2 * sizeof(((struct gang_error *)0)->text)];
+};
+
 /* ---- taking in ------------------------------------------------------------------------------- */
 
 /* The job runs already, on its places. Such a job has one gang. */
 static void adopt(gang_sched *s, struct gang__job *job, struct gang__request_class *in,
                   gang_alloc_id alloc)
 {
-    int64_t started_ns = job->past ? job->started_ns : 0;
+    int64_t started_ns = job->restored->past ? job->started_ns : 0;
     struct gang__gang *g = &job->gang[0];
     gang__usage_out(s, g);
     g->request_class = in;
@@ -222,8 +231,8 @@ static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__que
 {
     gang_result r = GANG_OK;
     *leaf = gang__queue_state_of(s, job->queue_id);
-    if (*leaf && job->made_queue)
-        r = gang__queues_make_on_demand(s, job->queue_id, job->made_queue, leaf);
+    if (*leaf && job->options->made_queue)
+        r = gang__queues_make_on_demand(s, job->queue_id, job->options->made_queue, leaf);
     if (*leaf && !(*leaf)->q->leaf)
         *leaf = NULL;
     return r != GANG_ENOMEM;
@@ -238,6 +247,22 @@ static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__queue_
         return false;
     return gang__array_enter(s, job) && gang__budgets_enter(s, leaf, job->user) &&
            gang__job_register_waiter(s, job);
+}
+
+/* Allocate the places that the job holds. GANG_OK, GANG_ENOMEM; else they are not free: `text` says
+ * why. */
+static gang_result adopt_places(gang_sched *s, const struct gang__job *job,
+                                const struct gang__request_class *in, gang_alloc_id *alloc,
+                                struct refusal_text *text)
+{
+    const struct gang__restored_job *restored = job->restored;
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_result r = gang_alloc_adopt(s->worker, in->request, restored->places,
+                                     (int64_t)restored->place_count, alloc, &error);
+    if (r != GANG_OK)
+        snprintf(text->s, sizeof(text->s), "its places are not free: %s: %s", error.path,
+                 error.text);
+    return r;
 }
 
 /* Refuse a submitted job: the host gets the event, and the record is freed. */
@@ -261,6 +286,19 @@ static void refuse(gang_sched *s, struct gang__job *job, const char *text)
     gang__job_free(s, job);
 }
 
+/* The tables have memory for it. */
+static void enter_tables(gang_sched *s, struct gang__job *job)
+{
+    gang__hash_insert(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
+    gang__set_insert_end(&s->by_id, &job->by_id, 1);
+    s->job_count++;
+    for (struct gang__queue_state *q = job->leaf; q; q = q->parent)
+        q->jobs++;
+    gang__stats_add(job->leaf, GANG__STAT_JOBS, 1);
+    job->leaf->idle_since_ns = INT64_MAX;
+    gang__wake_shares(s);
+}
+
 bool gang__job_take(gang_sched *s, struct gang__job *job)
 {
     struct gang__queue_state *leaf;
@@ -279,12 +317,11 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     if (!make_ready(s, job, leaf))
         return false;
     struct gang__request_class *in = class_at_places(s, job);
-    struct gang_error error = GANG_ERROR_INIT;
+    struct refusal_text text;
     if (!remember_places(s, job))
         return false;
     if (holds_places(job))
-        adopted = gang_alloc_adopt(s->worker, in->request, job->places, (int64_t)job->place_count,
-                                   &alloc, &error);
+        adopted = adopt_places(s, job, in, &alloc, &text);
     if (adopted == GANG_ENOMEM)
         return false;
     job->leaf = leaf;
@@ -295,26 +332,17 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
         return false;
     }
     job->submitted_ns = s->now_ns;
-    if (job->past)
+    if (job->restored->past)
         set_past(s, job);
     if (job->gang[0].places)
         job->gang[0].request_class = in;
     job->due_ns = INT64_MAX;
     set_age(s, job);
     gang__time_limit_predict(s, job);
-    gang__hash_insert(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
-    gang__set_insert_end(&s->by_id, &job->by_id, 1);
-    s->job_count++;
-    for (struct gang__queue_state *q = leaf; q; q = q->parent)
-        q->jobs++;
-    gang__stats_add(leaf, GANG__STAT_JOBS, 1);
-    leaf->idle_since_ns = INT64_MAX;
-    gang__wake_shares(s);
+    enter_tables(s, job);
     if (adopted != GANG_OK) {
         gang__job_count(s, job);
-        char text[2 * sizeof(error.text)];
-        snprintf(text, sizeof(text), "its places are not free: %s: %s", error.path, error.text);
-        gang__job_end(s, job, GANG_END_REFUSED, text);
+        gang__job_end(s, job, GANG_END_REFUSED, text.s);
         return true;
     }
     if (alloc != GANG_ID_NONE)
@@ -326,7 +354,7 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     else if (job->gang[0].places)
         gang__job_state(s, job, GANG_REASON_NONE, "suspended");
     restore_stops(s, job, stops);
-    if (job->past && alloc != GANG_ID_NONE)
+    if (job->restored->past && alloc != GANG_ID_NONE)
         gang__reports_restored(s, &job->gang[0]);
     gang__job_settle(s, job);
     return true;

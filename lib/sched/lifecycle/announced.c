@@ -41,19 +41,19 @@ static void become_complete(gang_sched *s, struct gang__job *job)
 bool gang__announced_add(gang_sched *s, struct gang__job *job, uint32_t group, int64_t count)
 {
     if (job->missing == 0) {
-        drop_message(s, job, job->missing_of ? "it is complete" : "it was not announced");
+        drop_message(s, job, job->options->missing_of ? "it is complete" : "it was not announced");
         return true;
     }
     if (group >= job->group_count) {
         drop_message(s, job, "it has no such group");
         return true;
     }
-    int64_t missing = job->missing_of[group] - count;
+    int64_t missing = job->options->missing_of[group] - count;
     if (missing < 0 || missing > announced_of(job, group)) {
         drop_message(s, job, missing < 0 ? "more come than were announced" : "more go than came");
         return true;
     }
-    job->missing_of[group] = missing;
+    job->options->missing_of[group] = missing;
     job->missing -= count;
     if (job->missing == 0)
         become_complete(s, job);
@@ -82,7 +82,7 @@ static bool set_counts(const struct gang__gang *g, struct gang__request_spec *to
     int64_t sum = 0;
     for (size_t i = 0; i < to->spec.group_count; i++) {
         struct gang_group_spec *group = &to->groups[i];
-        group->count -= g->job->missing_of[gang__group_in_job(g, (uint32_t)i)];
+        group->count -= g->job->options->missing_of[gang__group_in_job(g, (uint32_t)i)];
         if (group->subgroup_size > 0)
             group->count -= group->count % group->subgroup_size;
         if (group->count < 1 || group->count < group->min)
@@ -194,7 +194,7 @@ struct narrowed {
 static bool lacks_some(const struct gang__gang *g)
 {
     for (uint32_t i = 0; i < gang__gang_request(g)->group_count; i++)
-        if (g->job->missing_of[gang__group_in_job(g, i)] > 0)
+        if (g->job->options->missing_of[gang__group_in_job(g, i)] > 0)
             return true;
     return false;
 }
@@ -252,7 +252,7 @@ static gang_result narrow(gang_sched *s, struct gang__job *job)
     if (r != GANG_OK)
         return r;
     for (uint32_t group = 0; group < job->group_count; group++)
-        job->missing_of[group] = 0;
+        job->options->missing_of[group] = 0;
     job->missing = 0;
     job->ready_ns = -1;
     return GANG_OK;
@@ -261,7 +261,7 @@ static gang_result narrow(gang_sched *s, struct gang__job *job)
 bool gang__announced_complete(gang_sched *s, struct gang__job *job)
 {
     if (job->missing == 0) {
-        drop_message(s, job, job->missing_of ? "it is complete" : "it was not announced");
+        drop_message(s, job, job->options->missing_of ? "it is complete" : "it was not announced");
         return true;
     }
     gang_result r = narrow(s, job);
@@ -279,9 +279,9 @@ bool gang__announced_times_out(gang_sched *s, struct gang__job *job)
     gang_result r = narrow(s, job);
     if (r == GANG_ENOMEM) { /* its time ends again in the next run */
         s->no_memory = true;
-        job->ready_ns = s->now_ns + 1 - job->start_within_ns;
+        job->ready_ns = s->now_ns + 1 - job->options->start_within_ns;
     } else if (r == GANG_ENOFIT) {
-        if (job->back_off_ns > 0)
+        if (job->options->back_off_ns > 0)
             return false;
         gang__job_end(s, job, GANG_END_UNSTARTED, "too few of its tasks came in time");
     } else if (r != GANG_OK) {

@@ -61,26 +61,26 @@ int gang__dependencies_check(const gang_sched *s, const struct gang__gang *g)
 {
     const struct gang__job *job = g->job;
     int may = 1;
-    for (size_t i = 0; i < job->after_count && may > 0; i++)
-        may = after_job(s, &job->after[i]);
-    for (size_t i = 0; i < job->group_after_count && may > 0; i++)
-        if (has_group(g, job->group_after[i].group))
-            may = after_group(job, &job->group_after[i]);
+    for (size_t i = 0; i < job->options->after_count && may > 0; i++)
+        may = after_job(s, &job->options->after[i]);
+    for (size_t i = 0; i < job->options->group_after_count && may > 0; i++)
+        if (has_group(g, job->options->group_after[i].group))
+            may = after_group(job, &job->options->group_after[i]);
     return may;
 }
 
 gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job)
 {
-    for (size_t i = 0; i < job->after_count; i++)
-        if (after_job(s, &job->after[i]) <= 0)
-            return job->after[i].job;
+    for (size_t i = 0; i < job->options->after_count; i++)
+        if (after_job(s, &job->options->after[i]) <= 0)
+            return job->options->after[i].job;
     return GANG_ID_NONE;
 }
 
 bool gang__job_register_waiter(gang_sched *s, struct gang__job *job)
 {
-    for (size_t i = 0; i < job->after_count; i++) {
-        struct gang__job *first = gang__job_of(s, job->after[i].job);
+    for (size_t i = 0; i < job->options->after_count; i++) {
+        struct gang__job *first = gang__job_of(s, job->options->after[i].job);
         struct gang__waiter *w;
         if (!first || first == job || first->state == GANG_JOB_ENDED)
             continue;

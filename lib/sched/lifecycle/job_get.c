@@ -92,7 +92,8 @@ static const struct gang__stop *last_stop(const struct gang__job *job)
 static int64_t attempts_of(const struct gang__job *job)
 {
     int64_t attempts = 0;
-    for (int64_t wait = job->back_off_ns; wait > 0 && wait < job->next_back_off_ns; attempts++)
+    for (int64_t wait = job->options->back_off_ns; wait > 0 && wait < job->next_back_off_ns;
+         attempts++)
         wait = wait > INT64_MAX / 2 ? INT64_MAX : wait * 2;
     return attempts;
 }

@@ -12,9 +12,9 @@
 int32_t gang__role_of(const struct gang__gang *g, uint32_t group)
 {
     const struct gang__job *job = g->job;
-    if (!job->roles)
+    if (!job->options->roles)
         return GANG_ROLE_MEMBER;
-    return job->roles[gang__group_in_job(g, group)];
+    return job->options->roles[gang__group_in_job(g, group)];
 }
 
 /* Have all tasks of the group ended, with none to come? */
@@ -43,13 +43,13 @@ static void add_group(struct results *t, const struct gang__gang *g, uint32_t gr
 /* Does a group wait for the success of a group that is over and had failures? */
 static bool depends_on_failed_group(const struct gang__job *job)
 {
-    for (size_t i = 0; i < job->group_after_count; i++)
+    for (size_t i = 0; i < job->options->group_after_count; i++)
         for (uint32_t k = 0; k < job->gang_count; k++)
             for (uint32_t g = 0; g < gang__gang_request(&job->gang[k])->group_count; g++) {
                 const struct gang__gang *gang = &job->gang[k];
-                if (job->group_after[i].after == gang__group_in_job(gang, g) &&
-                    job->group_after[i].when == GANG_AFTER_SUCCESS && gang->failed[g] > 0 &&
-                    group_over(gang, g))
+                if (job->options->group_after[i].after == gang__group_in_job(gang, g) &&
+                    job->options->group_after[i].when == GANG_AFTER_SUCCESS &&
+                    gang->failed[g] > 0 && group_over(gang, g))
                     return true;
             }
     return false;

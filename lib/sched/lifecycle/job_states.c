@@ -30,12 +30,11 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
             gang__request_class_unref(s, g->waits_as ? g->waits_as : g->request_class);
         if (g->later_class)
             gang__request_class_unref(s, g->later_class);
-        gang__request_text_unref(&s->mem, job->request_text[i]);
-        if (job->later_text)
-            gang__request_text_unref(&s->mem, job->later_text[i]);
+        gang__request_text_unref(&s->mem, g->text);
+        gang__request_text_unref(&s->mem, g->later_text);
         gang__release(&s->mem, g->order.grow_class);
         gang__release(&s->mem, g->places);
-        gang__release(&s->mem, g->ended_tasks);
+        gang__ended_tasks_free(s, g);
         gang__release(&s->mem, g->preempt.cooldowns);
     }
     gang__heartbeat_free(s, job);
@@ -50,7 +49,7 @@ static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t 
 {
     *why = job->held                                       ? GANG_WAIT_HOLD
            : job->leaf->q->open_state == GANG_QUEUE_CLOSED ? GANG_WAIT_QUEUE
-           : job->begin_ns > s->now_ns                     ? GANG_WAIT_BEGIN
+           : job->options->begin_ns > s->now_ns            ? GANG_WAIT_BEGIN
            : job->not_before_ns > s->now_ns                ? GANG_WAIT_BACK_OFF
            : !gang__reserve_may_try(s, job)                ? GANG_WAIT_RESERVATION
            : job->missing > 0                              ? GANG_WAIT_ANNOUNCED

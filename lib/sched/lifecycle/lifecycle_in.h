@@ -14,7 +14,9 @@ int gang__dependencies_check(const gang_sched *s, const struct gang__gang *g);
 static inline int gang__dependencies(const gang_sched *s, const struct gang__gang *g)
 {
     const struct gang__job *job = g->job;
-    return job->after_count + job->group_after_count == 0 ? 1 : gang__dependencies_check(s, g);
+    return job->options->after_count + job->options->group_after_count == 0
+               ? 1
+               : gang__dependencies_check(s, g);
 }
 
 /* ---- starve_due.c ---------------------------------------------------------------------------- */

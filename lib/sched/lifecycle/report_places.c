@@ -240,7 +240,8 @@ static bool hear(struct gang__places_report *r)
                                                  GANG_TASK_HEARTBEAT};
         bool runs = r->task[k].outcome != GANG__REBOUND_ELSEWHERE &&
                     r->task[k].outcome != GANG__REBOUND_UNKNOWN;
-        if (g && runs && g->job->heartbeat_ns > 0 && !gang__reports_tasks(r->s, g->job, &report))
+        if (g && runs && g->job->options->heartbeat_ns > 0 &&
+            !gang__reports_tasks(r->s, g->job, &report))
             return false;
     }
     return true;

@@ -37,11 +37,11 @@ static void avoid_nodes(gang_sched *s, struct gang__job *job, const struct gang_
 
 void gang__job_restart(gang_sched *s, struct gang__job *job, const struct gang__found *f)
 {
-    if (job->restarts >= job->max_restarts) {
+    if (job->restarts >= job->options->max_restarts) {
         gang__reports_stop(s, job, GANG_REASON_LOSS, GANG_END_FAILED);
         return;
     }
-    int64_t delay = job->restart_delay_ns;
+    int64_t delay = job->options->restart_delay_ns;
     for (int64_t i = 0; i < job->restarts && delay < INT64_MAX && delay > 0; i++)
         delay = gang__add_sat(delay, delay);
     job->restarts++;
@@ -82,7 +82,7 @@ static int32_t count_lost(gang_sched *s, struct gang__gang *g, const struct gang
 
 void gang__reports_refill(gang_sched *s, struct gang__gang *g)
 {
-    int64_t refill_ns = g->job->refill_ns;
+    int64_t refill_ns = g->job->options->refill_ns;
     g->reports.refill_ns = refill_ns > 0 ? gang__add_sat(s->now_ns, refill_ns) : INT64_MAX;
     g->reports.refill = true; /* cleared by gang__reports_note_minimum() if the minimum runs */
 }
@@ -96,7 +96,7 @@ void gang__fence_restore(gang_sched *s, struct gang__stop *fence,
 
 void gang__reports_restored(gang_sched *s, struct gang__gang *g)
 {
-    const struct gang_job_past *past = g->job->past;
+    const struct gang_job_past *past = g->job->restored->past;
     gang__reports_note_minimum(s, g);
     if (g->reports.below_min && past->below_min_ns > 0)
         g->reports.below_min_ns = gang__min(past->below_min_ns, s->now_ns);
@@ -234,11 +234,11 @@ bool gang__reports_lost(gang_sched *s, struct gang__report *r, const char *text)
 
 bool gang__job_may_restart(const struct gang__job *job)
 {
-    for (uint32_t group = 0; job->roles && group < job->group_count; group++)
-        if (gang__role_is_decisive(job->roles[group]))
+    for (uint32_t group = 0; job->options->roles && group < job->group_count; group++)
+        if (gang__role_is_decisive(job->options->roles[group]))
             return false;
     return (job->loss == GANG_LOSS_RESTART || job->loss == GANG_LOSS_SHRINK) &&
-           job->restarts < job->max_restarts;
+           job->restarts < job->options->max_restarts;
 }
 
 static bool lose_on_node(gang_sched *s, struct gang__gang *g, gang_node_id node)

@@ -66,7 +66,7 @@ static bool report_idle(gang_sched *s, struct gang__report *r, bool all)
 static bool report_alive(gang_sched *s, struct gang__report *r, const int64_t *tasks, size_t count)
 {
     struct gang__job *job = r->job;
-    if (job->heartbeat_ns <= 0 || gang__slice_is_suspended(r->gang))
+    if (job->options->heartbeat_ns <= 0 || gang__slice_is_suspended(r->gang))
         return true;
     if (tasks && count == 1 && gang__heartbeat_known(job, r->gang->index, tasks[0]))
         return gang__heartbeat_heard(s, job, r->gang->index, tasks[0]);

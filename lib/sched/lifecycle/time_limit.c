@@ -11,9 +11,10 @@
 /* The latest start at which the whole time limit fits before the deadline. */
 static int64_t latest_start(const struct gang__job *job)
 {
-    if (job->deadline_ns <= 0)
+    if (job->options->deadline_ns <= 0)
         return INT64_MAX;
-    return job->time_limit_ns > 0 ? job->deadline_ns - job->time_limit_ns : job->deadline_ns - 1;
+    return job->time_limit_ns > 0 ? job->options->deadline_ns - job->time_limit_ns
+                                  : job->options->deadline_ns - 1;
 }
 
 /* A time-sliced job waits for its next quantum: it has started already, and is suspended. */
@@ -35,16 +36,16 @@ static bool waits_to_run(const struct gang__job *job)
 int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job)
 {
     int64_t next = INT64_MAX;
-    if (job->begin_ns > s->now_ns)
-        next = job->begin_ns;
+    if (job->options->begin_ns > s->now_ns)
+        next = job->options->begin_ns;
     if (job->state == GANG_JOB_RUNNING) {
         next = gang__min(next, gang__time_limit_end(job, gang__time_limit_from(s, job)));
         if (s->calendar && job->predicted_ns > 0)
             next = gang__min(next, gang__time_limit_expected(job, gang__time_limit_from(s, job)));
-    } else if (job->deadline_ns > 0 && waits_to_run(job)) {
+    } else if (job->options->deadline_ns > 0 && waits_to_run(job)) {
         next = gang__min(next, gang__add_sat(latest_start(job), 1));
-    } else if (job->deadline_ns > 0 && !job->ending && is_between_quanta(job)) {
-        next = gang__min(next, job->deadline_ns);
+    } else if (job->options->deadline_ns > 0 && !job->ending && is_between_quanta(job)) {
+        next = gang__min(next, job->options->deadline_ns);
     }
     return next;
 }
@@ -89,7 +90,9 @@ static void lasts_longer(gang_sched *s, struct gang__job *job)
 /* The time limit is over: the job gets an extension, or stops. */
 static void overrun(gang_sched *s, struct gang__job *job)
 {
-    int64_t more = job->deadline_ns > 0 && s->now_ns >= job->deadline_ns ? 0 : more_for(s, job);
+    int64_t more = job->options->deadline_ns > 0 && s->now_ns >= job->options->deadline_ns
+                       ? 0
+                       : more_for(s, job);
     if (more <= 0 || gang__reserve_is_reserved_until(s, job, gang__add_sat(s->now_ns, more))) {
         gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
         return;
@@ -117,8 +120,8 @@ void gang__time_limit_due(gang_sched *s, struct gang__job *job)
             expect_more(s, job);
     } else if (s->now_ns > latest_start(job) && waits_to_run(job)) {
         gang__job_stop(s, job, GANG_REASON_END, GANG_END_DEADLINE);
-    } else if (job->deadline_ns > 0 && s->now_ns >= job->deadline_ns && !job->ending &&
-               is_between_quanta(job)) {
+    } else if (job->options->deadline_ns > 0 && s->now_ns >= job->options->deadline_ns &&
+               !job->ending && is_between_quanta(job)) {
         gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
     }
 }

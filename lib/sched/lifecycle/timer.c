@@ -17,8 +17,8 @@ int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
         due = s->now_ns + 1;
     if (job->not_before_ns > s->now_ns)
         due = gang__min(due, job->not_before_ns);
-    if (job->start_within_ns > 0 && job->ready_ns >= 0)
-        due = gang__min(due, gang__add_sat(job->ready_ns, job->start_within_ns));
+    if (job->options->start_within_ns > 0 && job->ready_ns >= 0)
+        due = gang__min(due, gang__add_sat(job->ready_ns, job->options->start_within_ns));
     if (job->state == GANG_JOB_RUNNING && !job->ending)
         due = gang__min(due, gang__reserve_stop_ns(job));
     due = gang__min(due, gang__time_limit_next(s, job));
@@ -72,11 +72,11 @@ static void unstarted(gang_sched *s, struct gang__job *job)
 {
     if (job->missing > 0 && gang__announced_times_out(s, job))
         return;
-    if (job->back_off_ns <= 0) {
+    if (job->options->back_off_ns <= 0) {
         gang__job_stop(s, job, GANG_REASON_END, GANG_END_UNSTARTED);
         return;
     }
-    int64_t wait = job->next_back_off_ns > 0 ? job->next_back_off_ns : job->back_off_ns;
+    int64_t wait = job->next_back_off_ns > 0 ? job->next_back_off_ns : job->options->back_off_ns;
     job->next_back_off_ns = wait > INT64_MAX / 2 ? INT64_MAX : wait * 2;
     job->not_before_ns = gang__add_sat(s->now_ns, wait);
     job->ready_ns = -1;
@@ -84,8 +84,8 @@ static void unstarted(gang_sched *s, struct gang__job *job)
 
 static void do_due(gang_sched *s, struct gang__job *job)
 {
-    if (job->start_within_ns > 0 && job->ready_ns >= 0 &&
-        s->now_ns >= gang__add_sat(job->ready_ns, job->start_within_ns))
+    if (job->options->start_within_ns > 0 && job->ready_ns >= 0 &&
+        s->now_ns >= gang__add_sat(job->ready_ns, job->options->start_within_ns))
         unstarted(s, job);
     gang__time_limit_due(s, job);
     if (job->state == GANG_JOB_RUNNING && !job->ending && s->now_ns >= gang__reserve_stop_ns(job))

@@ -8,15 +8,15 @@
 
 bool gang__array_enter(gang_sched *s, struct gang__job *job)
 {
-    size_t length = strlen(job->array_name);
-    uint64_t hash =
-        gang__hash_number(gang__hash(GANG__HASH_SEED, job->array_name, length), job->queue_id);
-    if (job->array || length == 0 || job->array_max_running == INT64_MAX)
+    size_t length = strlen(job->options->array_name);
+    uint64_t hash = gang__hash_number(gang__hash(GANG__HASH_SEED, job->options->array_name, length),
+                                      job->queue_id);
+    if (job->array || length == 0 || job->options->array_max_running == INT64_MAX)
         return true;
     for (struct gang__hash_link *n = gang__hash_first(&s->arrays, hash); n; n = n->next) {
         struct gang__array *array = GANG__OF(struct gang__array, link, n);
         if (n->hash == hash && array->queue_id == job->queue_id &&
-            strcmp(array->name, job->array_name) == 0)
+            strcmp(array->name, job->options->array_name) == 0)
             job->array = array;
     }
     if (!job->array) {
@@ -26,7 +26,7 @@ bool gang__array_enter(gang_sched *s, struct gang__job *job)
             return false;
         }
         array->queue_id = job->queue_id;
-        memcpy(array->name, job->array_name, length + 1);
+        memcpy(array->name, job->options->array_name, length + 1);
         gang__hash_insert(&s->arrays, &array->link, hash);
         job->array = array;
     }

@@ -21,7 +21,8 @@ enum { BILLION = 1000000000 };
 static int64_t age_factor(const struct gang__job *job)
 {
     const struct gang__queue_state *leaf = job->leaf;
-    int64_t since = job->submitted_ns > job->begin_ns ? job->submitted_ns : job->begin_ns;
+    int64_t since =
+        job->submitted_ns > job->options->begin_ns ? job->submitted_ns : job->options->begin_ns;
     if (leaf->multifactor.scored_ns <= since)
         return 0;
     int64_t age = leaf->multifactor.scored_ns - since;

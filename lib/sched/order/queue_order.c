@@ -30,7 +30,8 @@ static int shortest_first(const struct gang__job *x, const struct gang__job *y)
 /* A deadline of 0 is none, and comes last: as an unsigned number, 0 - 1 is the largest. */
 static int deadline_first(const struct gang__job *x, const struct gang__job *y)
 {
-    uint64_t left = (uint64_t)x->deadline_ns - 1, right = (uint64_t)y->deadline_ns - 1;
+    uint64_t left = (uint64_t)x->options->deadline_ns - 1,
+             right = (uint64_t)y->options->deadline_ns - 1;
     return left < right ? -1 : left > right;
 }
 

@@ -26,7 +26,7 @@ static struct gang__wait_class *new_class(gang_sched *s, struct gang__gang *g, b
     class->request_class = g->request_class;
     class->user = g->job->leaf_user;
     class->array = g->job->array;
-    class->array_max_running = g->job->array_max_running;
+    class->array_max_running = g->job->options->array_max_running;
     class->fixed = gang__gang_is_fixed(g, grows);
     class->never_preempts = g->job->never_preempts;
     class->grower = grows || g->places ? g : NULL;
@@ -76,15 +76,16 @@ static struct gang__wait_class *class_of(gang_sched *s, struct gang__gang *g)
                                       (uintptr_t)g->job->leaf_user);
     if (g->job->array)
         hash = gang__hash_number(hash, (uintptr_t)g->job->array ^
-                                           (uint64_t)g->job->array_max_running << 16);
+                                           (uint64_t)g->job->options->array_max_running << 16);
     if (salt)
         hash = gang__hash_number(hash, salt);
     for (struct gang__hash_link *n = gang__hash_first(&leaf->order.classes, hash); n; n = n->next) {
         struct gang__wait_class *class = GANG__OF(struct gang__wait_class, link, n);
         if (n->hash == hash && class->request_class == g->request_class &&
             class->user == g->job->leaf_user && class->array == g->job->array &&
-            class->array_max_running == g->job->array_max_running && class->fixed == fixed &&
-            class->never_preempts == never_preempts && class->class_salt == salt)
+            class->array_max_running == g->job->options->array_max_running &&
+            class->fixed == fixed && class->never_preempts == never_preempts &&
+            class->class_salt == salt)
             return class;
     }
     if (gang__hash_reserve(&leaf->order.classes, &s->mem) != GANG_OK)

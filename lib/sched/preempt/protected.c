@@ -44,13 +44,13 @@ bool gang__victim_is_protected(gang_sched *s, const struct gang__gang *g)
 
 static bool group_is_protected(const struct gang__gang *g, uint32_t group)
 {
-    const int32_t *protected_groups = g->job->protected_groups;
+    const int32_t *protected_groups = g->job->options->protected_groups;
     return protected_groups && protected_groups[gang__group_in_job(g, group)];
 }
 
 static int64_t group_rank(const struct gang__gang *g, uint32_t group)
 {
-    const int64_t *order = g->job->group_order;
+    const int64_t *order = g->job->options->group_order;
     return order ? order[gang__group_in_job(g, group)] : 0;
 }
 
@@ -58,7 +58,7 @@ bool gang__may_preempt_whole(const struct gang__gang *g)
 {
     if (g->job->preemptible != GANG_PREEMPTIBLE)
         return false;
-    if (!g->job->protected_groups)
+    if (!g->job->options->protected_groups)
         return true;
     for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++)
         if (g->has[group] > 0 && group_is_protected(g, group))

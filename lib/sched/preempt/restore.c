@@ -95,10 +95,10 @@ static gang_result as_promised(gang_sched *s, const struct gang__gang *taker)
 {
     const struct gang__job *job = taker->job;
     s->placement.count = 0;
-    for (size_t i = 0; i < job->promised_count; i++)
+    for (size_t i = 0; i < job->restored->promised_count; i++)
         if (gang__snapshot_adopt(s->worker, s->scratch, gang__gang_request(taker),
-                                 &job->promised[i]) == GANG_ENOMEM ||
-            !gang__places_add(&s->placement, &s->cluster->mem, &job->promised[i]))
+                                 &job->restored->promised[i]) == GANG_ENOMEM ||
+            !gang__places_add(&s->placement, &s->cluster->mem, &job->restored->promised[i]))
             return GANG_ENOMEM;
     return GANG_OK;
 }
@@ -109,7 +109,7 @@ static gang_result place(const struct gang__preemption *p)
 {
     gang_sched *s = p->s;
     struct gang__gang *g = p->taker;
-    if (g->job->promised_count > 0)
+    if (g->job->restored->promised_count > 0)
         return as_promised(s, g);
     struct gang__where w = gang__preempt_where(p);
     if (p->grow_group >= 0)

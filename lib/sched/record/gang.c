@@ -31,11 +31,35 @@ size_t gang__ended_tasks_words(const struct gang__gang *g)
     return (size_t)(last->first + last->count - request->group[0].first + 63) / 64;
 }
 
-bool gang__ended_tasks_reserve(gang_sched *s, struct gang__gang *g)
+static bool reserve_words(gang_sched *s, struct gang__gang *g, size_t words)
 {
     if (!g->ended_tasks)
-        g->ended_tasks = gang__zalloc(&s->mem, gang__ended_tasks_words(g), sizeof(*g->ended_tasks));
+        g->ended_tasks =
+            words == 1 ? &g->ended_word : gang__zalloc(&s->mem, words, sizeof(*g->ended_tasks));
     return g->ended_tasks != NULL;
+}
+
+bool gang__ended_tasks_reserve(gang_sched *s, struct gang__gang *g)
+{
+    return reserve_words(s, g, gang__ended_tasks_words(g));
+}
+
+bool gang__ended_tasks_copy(gang_sched *s, struct gang__gang *to, const struct gang__gang *from)
+{
+    size_t words = from->ended_tasks ? gang__ended_tasks_words(from) : 0;
+    if (words == 0)
+        return true;
+    if (!reserve_words(s, to, words))
+        return false;
+    memcpy(to->ended_tasks, from->ended_tasks, words * sizeof(*to->ended_tasks));
+    return true;
+}
+
+void gang__ended_tasks_free(gang_sched *s, struct gang__gang *g)
+{
+    if (g->ended_tasks != &g->ended_word)
+        gang__release(&s->mem, g->ended_tasks);
+    g->ended_tasks = NULL;
 }
 
 void gang__ended_tasks_add(struct gang__gang *g, int64_t task)

@@ -12,10 +12,10 @@ struct gang__calendar_gang {
     uint32_t occupies; /* the occupation of its allocation, */
     uint32_t beside;   /* of what it takes outside of its reservation, */
     uint32_t plan;     /* and of its planned start, */
+    bool retried;      /* which is set aside while the gang is tried again */
     int64_t planned_ns;
     uint32_t *node; /* and the nodes that the plan counts on, ascending */
     size_t node_count;
-    bool retried; /* it had a plan, which is set aside while the gang is tried again */
     struct gang__gang *next_planned, **planned_at; /* in leaf->calendar.planned */
 };
 
@@ -57,6 +57,10 @@ struct gang__sliced {
 
 /* Among victims (owner: usage/victim_order.c; the tentative ones: preempt). */
 struct gang__gang_victim {
+    bool listed;    /* it is in leaf->victims, or about to be, */
+    bool unsorted;  /* as it is in sched.unsorted_victims */
+    bool elastic;   /* it is in leaf->elastic_victims */
+    bool tentative; /* a victim as a whole, in the preemption that is being tried, */
     union {
         struct gang__set_link link; /* in leaf->victims, while it runs; */
         struct {                    /* `unsorted`: not yet, it is in sched.unsorted_victims */
@@ -64,10 +68,6 @@ struct gang__gang_victim {
         } in_unsorted;
     };
     int64_t priority, age;    /* of its job, since it is listed: beside the link, for the order */
-    bool listed;              /* it is in leaf->victims, or about to be, */
-    bool unsorted;            /* as it is in sched.unsorted_victims */
-    bool elastic;             /* it is in leaf->elastic_victims */
-    bool tentative;           /* a victim as a whole, in the preemption that is being tried, */
     int64_t tentative_count;  /* or so many of its tasks are: */
     int64_t *tentative_tasks; /* of each group, */
     struct gang__set_link elastic_link; /* in leaf->elastic_victims: has tasks above its minimum */
@@ -75,18 +75,18 @@ struct gang__gang_victim {
 
 /* Preemption in which the gang took part (owner: preempt). */
 struct gang__gang_preempt {
-    struct gang__cooldowns *cooldowns; /* the queues for which it was stopped; NULL: none */
     bool took;    /* it has a row because others stopped: it is spared until its first quantum */
     bool stopped; /* it was preempted or moved: what it demands when it waits again is not new */
-    /* sched.preempt.stops when what it demands came up, and when it got more tasks last */
-    uint64_t demand_at, grown_at;
-    /* sched.external_events and 1 when victims had stopped for it and it could not start after
-     * all: until another event nothing is preempted for it. */
-    uint64_t handover_failed_at;
+    uint64_t demand_at; /* sched.preempt.stops when what it demands came up */
     /* sched.runs when the host heard of its start, or of more tasks, last. Nothing of it is
      * preempted in that run. */
     uint64_t told_in;
     uint64_t told_at; /* and sched.external_events and 1 then: it does not move before the next */
+    struct gang__cooldowns *cooldowns; /* the queues for which it was stopped; NULL: none */
+    uint64_t grown_at;                 /* sched.preempt.stops when it got more tasks last */
+    /* sched.external_events and 1 when victims had stopped for it and it could not start after
+     * all: until another event nothing is preempted for it. */
+    uint64_t handover_failed_at;
 };
 
 /* Stops of the gang, and the handover that frees capacity for it (owner: stop). */
@@ -101,9 +101,9 @@ struct gang__gang_stop {
 
 /* Where it waits (owner: order). */
 struct gang__gang_order {
-    struct gang__set_link link;          /* in wait_class->gangs */
     struct gang__wait_class *wait_class; /* NULL: it does not wait */
     struct gang__wait_class *grow_class; /* its own, made when it first could grow */
+    struct gang__set_link link;          /* in wait_class->gangs */
 };
 
 /* Why no gang passes it. The larger is the stronger. */
@@ -115,12 +115,12 @@ enum {
 
 /* Bounded bypass (owner: order/bypass.c). */
 struct gang__gang_bypass {
-    struct gang__gang *next, **at; /* in sched.bypass.starved */
+    bool had_turn;                 /* blocked_ns counts */
+    uint8_t starved;               /* GANG__STARVED_*: no gang passes it any more */
     int64_t bypassed;              /* by so many gangs, since it waits for capacity */
     int64_t blocked_ns;            /* when it had its turn and found no capacity; INT64_MAX: it */
     uint64_t cannot_fit_at;        /* cannot fit, as of this many sched.wake.changes */
-    bool had_turn;                 /* blocked_ns counts */
-    uint8_t starved;               /* GANG__STARVED_*: no gang passes it any more */
+    struct gang__gang *next, **at; /* in sched.bypass.starved */
 };
 
 /* What reports say of its tasks (owner: lifecycle). */
@@ -141,11 +141,11 @@ struct gang__gang_untold {
     bool start;                   /* its start */
     bool took;                    /* gangs were stopped for some of it */
     bool hidden; /* op start is under way: public calls do not show the tasks that were added */
-    struct gang_placement *places; /* start: it resumes; its places, to have them again, */
-    /* and what is set aside of its bypass (order/bypass.c) */
+    /* start: what is set aside of its bypass (order/bypass.c); GANG__STARVED_*, */
     bool had_turn;
-    uint8_t starved; /* GANG__STARVED_* */
+    uint8_t starved;
     int64_t bypassed;
+    struct gang_placement *places; /* and, if it resumes, its places, to have them again */
 };
 
 struct gang__gang {
@@ -160,42 +160,46 @@ struct gang__gang {
     struct gang__gang_victim victim;
     struct gang__gang_preempt preempt;
 
-    int64_t served_ns; /* the part of its run time that job->served has */
-    /* Of a gang that insists on its preferred domains: the class that it has after that wait. NULL:
-     * it has it already. */
-    struct gang__request_class *later_class;
+    /* Then what a start and the end of a gang touch. */
+    int64_t target;                /* tasks that are to run or to have ended, at most */
+    int64_t ended;                 /* sum of `done` */
+    uint32_t index;                /* among the gangs of its job */
+    bool demands;                  /* the tasks that it lacks count as demand of its queue */
+    bool over;                     /* its work is done: it does not start again */
+    bool begun;                    /* it was started once */
+    struct gang__sliced *sliced;   /* its record in a matrix; NULL: it is in none */
+    struct gang_placement *places; /* where it was when it was suspended */
+    int64_t *has;                  /* running tasks of each group, without those asked to stop */
+    int64_t *done;                 /* tasks of each group that ended and do not come again */
+    int64_t served_ns;             /* the part of its run time that job->served has */
+    struct gang__gang_order order;
+    struct gang__gang_bypass bypass;
+    struct gang__gang_untold untold;
     /* The class of a gang with several partitions while it waits to start, with a reference. While
      * it is tried in a partition, while victims stop for it, and from its start, its request_class
      * is that of the partition. NULL: the gang has at most one partition. */
     struct gang__request_class *waits_as;
     const struct gang__choice *choice; /* while it is tried: with these tasks alone; NULL: any */
-    uint32_t index;                    /* among the gangs of its job */
-    bool demands;                      /* the tasks that it lacks count as demand of its queue */
-    bool over;                         /* its work is done: it does not start again */
-    bool begun;                        /* it was started once */
-    struct gang_placement *places;     /* where it was when it was suspended */
-    int64_t place_count;
-    int64_t *has;    /* running tasks of each group, without those asked to stop */
-    int64_t *done;   /* tasks of each group that ended and do not come again */
-    int64_t *failed; /* those of them that did not succeed */
-    int64_t ended;   /* sum of `done` */
-    /* The numbers of those that ended, as bits; bit 0 is the first number of its first group. */
-    uint64_t *ended_tasks;
-    int64_t target; /* tasks that are to run or to have ended, at most */
-    int64_t
-        budget_end_ns; /* when it ends at the latest, as the budgets count it (usage/budget.c) */
-    int64_t budget_promised_ns; /* how long it may run, while they count what it is about to get */
-    const int32_t *group_of;    /* its groups in the job; NULL: the same */
-
-    struct gang__gang_bypass bypass;
-    struct gang__gang_reports reports;
-    struct gang__gang_untold untold;
-    struct gang__gang_order order;
     struct gang__calendar_gang calendar;
+    struct gang__gang_reports reports;
+    int64_t *failed; /* those of `done` that did not succeed */
+    /* The numbers of those that ended, as bits; bit 0 is the first number of its first group. NULL:
+     * no memory was reserved yet. It is ended_word if one word is enough: then the end of the gang
+     * needs no memory. */
+    uint64_t *ended_tasks, ended_word;
+    /* Of a gang that insists on its preferred domains: the class that it has after that wait. NULL:
+     * it has it already. */
+    struct gang__request_class *later_class;
+    struct gang__request_text *text;       /* until request_class has it; NULL: it has */
+    struct gang__request_text *later_text; /* the same of later_class; NULL: or there is none */
     struct gang__gang_wake {
         struct gang__gang *next, **at; /* in sched.wake.holdings; at is NULL: it is not in it */
     } wake;
-    struct gang__sliced *sliced; /* its record in a matrix; NULL: it is in none */
+    int64_t place_count; /* of `places` */
+    /* As budgets count it (usage/budget.c): when it ends at the latest, and how long it may run,
+     * while they count what it is about to get. */
+    int64_t budget_end_ns, budget_promised_ns;
+    const int32_t *group_of; /* its groups in the job; NULL: the same */
 };
 
 #endif

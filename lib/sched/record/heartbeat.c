@@ -111,7 +111,7 @@ int64_t gang__heartbeat_next(const struct gang__job *job)
 {
     if (!job->heartbeats || !job->heartbeats->oldest)
         return INT64_MAX;
-    return gang__add_sat(job->heartbeats->oldest->heard_ns, job->heartbeat_ns);
+    return gang__add_sat(job->heartbeats->oldest->heard_ns, job->options->heartbeat_ns);
 }
 
 size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, uint32_t *gang,
@@ -122,7 +122,7 @@ size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, ui
         return 0;
     const struct task_heartbeat *b = job->heartbeats->oldest;
     *gang = b->gang;
-    for (; b && count < cap && gang__add_sat(b->heard_ns, job->heartbeat_ns) <= s->now_ns;
+    for (; b && count < cap && gang__add_sat(b->heard_ns, job->options->heartbeat_ns) <= s->now_ns;
          b = b->after) {
         if (b->gang != *gang)
             continue;
@@ -136,7 +136,6 @@ size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, ui
 
 bool gang__heartbeat_copy(gang_sched *s, struct gang__job *to, const struct gang__job *from)
 {
-    to->heartbeat_ns = from->heartbeat_ns;
     for (const struct task_heartbeat *b = from->heartbeats ? from->heartbeats->oldest : NULL; b;
          b = b->after) {
         struct task_heartbeat *copy = make(s, to, b->gang, b->task);

@@ -3,6 +3,13 @@
 #include "base/wide.h"
 #include "sched/record/job_record.h"
 
+_Static_assert(sizeof(struct gang__job) + sizeof(struct gang__gang) <= 1152,
+               "what few jobs need belongs into a record of its own (job_state.h)");
+
+const struct gang__job_options gang__no_job_options = {
+    .begin_ns = INT64_MIN, .array_max_running = INT64_MAX, .array_name = ""};
+const struct gang__restored_job gang__not_restored;
+
 int gang__job_order(const struct gang__set_link *a, const struct gang__set_link *b, const void *ctx)
 {
     gang_job_id x = GANG__OF(struct gang__job, by_id, a)->id,
@@ -59,7 +66,7 @@ int64_t gang__time_limit_run(const struct gang__job *job)
 
 int64_t gang__time_limit_end(const struct gang__job *job, int64_t from_ns)
 {
-    int64_t end = job->deadline_ns > 0 ? job->deadline_ns : INT64_MAX;
+    int64_t end = job->options->deadline_ns > 0 ? job->options->deadline_ns : INT64_MAX;
     if (job->time_limit_ns > 0)
         end = gang__min(
             end, gang__add_sat(gang__add_sat(from_ns, job->time_limit_ns), job->extended_ns));

@@ -31,10 +31,12 @@ int32_t gang__count_task(const struct gang_task *task, void *by_group);
 bool gang__gang_count(gang_sched *s, struct gang__gang *g);
 
 /* Memory for g->ended_tasks; false: there is none. Note a number in it; it has the memory. Forget
- * all. */
+ * all. Copy them to the same gang of a copy; false: out of memory. Free the memory. */
 bool gang__ended_tasks_reserve(gang_sched *s, struct gang__gang *g);
 void gang__ended_tasks_add(struct gang__gang *g, int64_t task);
 void gang__ended_tasks_clear(struct gang__gang *g);
+bool gang__ended_tasks_copy(gang_sched *s, struct gang__gang *to, const struct gang__gang *from);
+void gang__ended_tasks_free(gang_sched *s, struct gang__gang *g);
 
 /* How many words g->ended_tasks has. */
 size_t gang__ended_tasks_words(const struct gang__gang *g);
@@ -83,7 +85,7 @@ int32_t gang__job_state_now(const struct gang__job *job);
 /* Until when its gangs wait for their preferred domains; without such a wait it has passed. */
 static inline int64_t gang__prefer_until(const struct gang__job *job)
 {
-    return gang__add_sat(job->submitted_ns, job->prefer_wait_ns);
+    return gang__add_sat(job->submitted_ns, job->options->prefer_wait_ns);
 }
 
 /* Does the gang wait for a place in its preferred domains alone? */

@@ -340,7 +340,7 @@ void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gan
     gang__order_leave(s, g);
     leave_usage(s, g, stop);
     gang__stopping_in(stop);
-    if (!stop->tasks && others && job->past->end == GANG_END_NONE)
+    if (!stop->tasks && others && job->restored->past->end == GANG_END_NONE)
         g->preempt.stopped = true;
     else if (!stop->tasks)
         gang__job_ends_after(job, stop->reason);
@@ -350,7 +350,7 @@ void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gan
 void gang__job_ends_after(struct gang__job *job, int32_t reason)
 {
     job->ending = true;
-    job->end_wanted = job->past->end;
+    job->end_wanted = job->restored->past->end;
     job->stop_reason = reason;
 }
 

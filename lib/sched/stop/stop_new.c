@@ -164,8 +164,8 @@ struct gang__stop *gang__stop_new_kept(gang_sched *s, struct gang__gang *g,
     stop->tasks = kept->whole ? NULL : stop->own;
     stop->task_count = kept->whole ? 0 : f->count;
     stop = with_reason(s, count_stop(stop), kept->reason);
-    size_t promised = kept->reason == GANG_REASON_MOVE ? g->job->promised_count : 0;
-    if (stop && !gang__stop_note_target(s, stop, g->job->promised, promised)) {
+    size_t promised = kept->reason == GANG_REASON_MOVE ? g->job->restored->promised_count : 0;
+    if (stop && !gang__stop_note_target(s, stop, g->job->restored->promised, promised)) {
         gang__stop_discard(s, stop);
         return NULL;
     }

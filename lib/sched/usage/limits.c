@@ -20,8 +20,9 @@ static struct gang__queue_state *too_many_run(struct gang__gang *g, int32_t *why
         return g->job->leaf;
     *why = GANG_WAIT_ARRAY;
     const struct gang__array *array = g->job->array;
-    return array && array->running + array->promised >= g->job->array_max_running ? g->job->leaf
-                                                                                  : NULL;
+    return array && array->running + array->promised >= g->job->options->array_max_running
+               ? g->job->leaf
+               : NULL;
 }
 
 uint32_t gang__user_limit_kinds(const gang_sched *s, const struct gang__queue_state *leaf)

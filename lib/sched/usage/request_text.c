@@ -81,6 +81,11 @@ static void put_group(struct gang__request_key *key, const struct gang_group_spe
     put(key, numbers, sizeof(numbers));
     for (size_t i = 0; any && i < sizeof(texts) / sizeof(texts[0]); i++)
         put_text(key, texts[i]);
+    if (g->amount_count + g->label_count + g->gpu_model_count == 0) { /* three empty lists */
+        static const int64_t none[3];
+        put(key, none, sizeof(none));
+        return;
+    }
     put_int(key, (int64_t)g->amount_count);
     for (size_t i = 0; i < g->amount_count; i++) {
         put_text(key, g->amounts[i].kind);
@@ -101,13 +106,11 @@ static void put_set(struct gang__request_key *key, const struct gang_group_set_s
 
 static void put_rest(struct gang__request_key *key, const struct gang_request_spec *q)
 {
+    const int64_t numbers[] = {q->policy, q->gpu_nodes, q->exclusive, (int64_t)q->label_count};
     put_int(key, q->min);
     put_text(key, q->same);
     put_text(key, q->prefer);
-    put_int(key, q->policy);
-    put_int(key, q->gpu_nodes);
-    put_int(key, q->exclusive);
-    put_int(key, (int64_t)q->label_count);
+    put(key, numbers, sizeof(numbers));
     for (size_t i = 0; i < q->label_count; i++) {
         put_text(key, q->labels[i].key);
         put_text(key, q->labels[i].value);
@@ -127,21 +130,32 @@ static void put_rest(struct gang__request_key *key, const struct gang_request_sp
     put(key, &q->score, sizeof(q->score));
 }
 
-/* Reads eight bytes at a time, because every submission makes a key. Each step is as short as in
+static inline uint64_t mix(uint64_t hash, uint64_t word)
+{
+    return ((hash << 5 | hash >> 59) ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* Reads eight bytes at a time, because every submission makes a key, and mixes them into four
+ * hashes in turn: a processor multiplies for these at the same time. Each step is as short as in
  * rustc's FxHash: keys with the same hash are compared byte by byte anyway. */
 static uint64_t hash_of(const void *key, size_t bytes)
 {
-    const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+    enum { LANES = 4 };
     const unsigned char *at = key;
-    uint64_t hash = GANG__HASH_SEED ^ bytes, word;
+    uint64_t lane[LANES] = {GANG__HASH_SEED ^ bytes, 1, 2, 3}, word[LANES];
     size_t left = bytes;
     for (; left >= sizeof(word); left -= sizeof(word), at += sizeof(word)) {
-        memcpy(&word, at, sizeof(word));
-        hash = ((hash << 5 | hash >> 59) ^ word) * odd;
+        memcpy(word, at, sizeof(word));
+        for (int i = 0; i < LANES; i++)
+            lane[i] = mix(lane[i], word[i]);
     }
-    word = 0;
-    memcpy(&word, at, left);
-    hash = ((hash << 5 | hash >> 59) ^ word) * odd;
+    memset(word, 0, sizeof(word));
+    memcpy(word, at, left);
+    uint64_t hash = lane[0];
+    for (int i = 1; i < LANES; i++)
+        hash = mix(hash, lane[i]);
+    for (int i = 0; i < LANES; i++)
+        hash = mix(hash, word[i]);
     return hash ^ hash >> 32;
 }
 

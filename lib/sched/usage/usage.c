@@ -14,7 +14,7 @@
 /* What runs and what is fenced, at most. */
 static int64_t parallelism_of(const struct gang__gang *g)
 {
-    int64_t min = gang__gang_request(g)->min, at_once = g->job->parallelism;
+    int64_t min = gang__gang_request(g)->min, at_once = g->job->options->parallelism;
     return at_once == 0 ? INT64_MAX : at_once > min ? at_once : min;
 }
 
