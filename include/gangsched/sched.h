@@ -1072,8 +1072,9 @@ enum {
  *   - A task that runs where it is booked: nothing changes. Being listed counts as a heartbeat.
  *   - A task of this node that runs on other devices or cores of it: if these are free, it has them
  *     from now on, and its old ones are free (GANG_LOG_REBOUND). Tasks may have changed places
- *     with each other. gang_alloc_each() shows the new places. Tasks of exclusive allocations and
- *     of gangs that share nodes in time are not compared.
+ *     with each other. gang_alloc_each() shows the new places. A task of an exclusive allocation
+ *     may have any devices and cores of its node that no other task of it has. Tasks of gangs that
+ *     share nodes in time are not compared.
  *   - Otherwise the place is in *conflict*: others have it in the books, or no such task runs
  *     there. Op conflict and op log (GANG_LOG_CONFLICT) name both. No job is stopped: the host
  *     decides which of the two is to go.

@@ -43,7 +43,8 @@ struct gang__real_task {
 /* Let the books of tasks on a node follow where these run: as many as can, in one step with each
  * other, so that tasks may have changed places. What they come to use is taken before the capacity
  * is given back that they leave. `hold`, of gang__hold_set(), gives them what it has; GANG_ID_NONE:
- * there is none. Exclusive allocations and time-shared parts are not compared.
+ * there is none. A task of an exclusive allocation takes from what no task of it has there.
+ * Time-shared parts are not compared.
  * GANG_OK; GANG_ESTALE (no such node); GANG_EBUSY (another thread reads one of the allocations);
  * GANG_ENOMEM; after an error nothing changed. Owner of the worker, which keeps all these
  * allocations. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tasks that run on other devices or cores of their node than the books say: the books follow.
  *
+ * A task of an exclusive allocation takes from the holder of the node (place/record/holders.h), and
+ * leaves to it what it had: then nothing of the node's cell changes.
+ *
  * Only words of devices and cores change: a task keeps its node, and what it has of memory and the
  * other kinds. Tasks may have changed places with each other, also of several allocations; so they
  * are judged together: what all of them leave is free for all of them. A task that does not get
@@ -20,8 +23,9 @@ struct rebind {
     struct gang__layout layout;
     struct gang__real_task *task;
     size_t count;
-    struct gang__alloc *hold; /* NULL: none */
-    uint64_t held[GANG__MAX_WORDS];
+    struct gang__alloc *hold;       /* NULL: none */
+    struct gang__alloc *sole;       /* the exclusive allocation that has the node; NULL: none */
+    uint64_t held[GANG__MAX_WORDS]; /* what `hold`, or the holder of `sole`, has of the node */
 };
 
 static unsigned end_of_words(const struct rebind *b)
@@ -89,7 +93,18 @@ static bool make_words(const struct rebind *b, const struct gang__group *g,
     return there && gang__count_cores(cores) == gang__count_cores(t->cores);
 }
 
-/* A task that keeps what it has: what it uses besides. */
+/* The devices that the holder of an exclusive allocation has: no other allocation has them. */
+static uint64_t own_devices(const struct rebind *b, uint32_t share)
+{
+    uint64_t gpus = 0;
+    for (unsigned i = 0; b->sole && i < b->layout.gpus; i++)
+        if (gang__share(b->held[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD],
+                        i % GANG__SHARES_PER_WORD) >= share)
+            gpus |= UINT64_C(1) << i;
+    return gpus;
+}
+
+/* A task that keeps what it has: what it uses besides, that its allocation does not have. */
 static void note_more(const struct rebind *b, struct gang__real_task *t)
 {
     uint64_t has[GANG__CORE_MASKS];
@@ -99,9 +114,15 @@ static void note_more(const struct rebind *b, struct gang__real_task *t)
         t->more_cores[i] = t->cores[i] & ~has[i];
     if (!t->share)
         t->share = 1000;
+    if (!b->sole)
+        return;
+    t->more_gpus &= ~own_devices(b, t->share);
+    gang__cores_in_words(b->layout, b->held, has);
+    for (size_t i = 0; i < GANG__CORE_MASKS; i++)
+        t->more_cores[i] &= ~has[i];
 }
 
-static void judge(const struct rebind *b, struct gang__real_task *t)
+static void judge(struct rebind *b, struct gang__real_task *t)
 {
     const uint64_t *task = t->record && t->task >= 0 && t->task < (int64_t)GANG__NO_NUMBER
                                ? gang__task_find(t->record, (uint32_t)t->task)
@@ -113,7 +134,9 @@ static void judge(const struct rebind *b, struct gang__real_task *t)
     if (task[0] != b->node->id)
         return;
     t->outcome = GANG__REBOUND_SAME;
-    if (gang__entry_words(task, t->was) || t->record->request->exclusive)
+    if (t->record->request->exclusive)
+        b->sole = t->record;
+    if (gang__entry_words(task, t->was))
         return;
     if (!make_words(b, &t->record->request->group[gang__task_group(task)], t))
         t->outcome = GANG__REBOUND_ODD;
@@ -178,6 +201,18 @@ static void choose(const struct rebind *b, const uint64_t *free)
     }
 }
 
+/* The tasks of the exclusive allocation change places with each other and with its holder. */
+static gang_result exchange_with_holder(struct rebind *b)
+{
+    uint64_t none[GANG__MAX_WORDS] = {0}, was[GANG__MAX_WORDS] = {0}, now[GANG__MAX_WORDS] = {0};
+    choose(b, none);
+    add_all(b, false, was);
+    add_all(b, true, now);
+    for (unsigned i = GANG__WORD_SHARES; i < end_of_words(b); i++)
+        b->held[i] = b->held[i] + was[i] - now[i];
+    return GANG_OK;
+}
+
 /* One attempt. GANG_ENOFIT: another thread took something meanwhile, judge again. */
 static gang_result exchange(struct rebind *b)
 {
@@ -201,6 +236,17 @@ static gang_result exchange(struct rebind *b)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
+/* The entry that has `held`; NULL: there is none. */
+static const uint64_t *entry_of_held(const struct rebind *b)
+{
+    if (!b->sole)
+        return b->hold ? gang__task_first(b->hold) : NULL;
+    const uint64_t *entry = gang__entry_first(b->sole);
+    while (entry && !(gang__task_is_holder(entry) && entry[0] == b->node->id))
+        entry = gang__entry_next(b->sole, entry);
+    return entry;
+}
+
 /* The entry gets these words of its node. The record has the memory. */
 static void replace(const struct rebind *b, struct gang__alloc *a, const uint64_t *task,
                     const uint64_t *words)
@@ -223,8 +269,9 @@ static void record_all(const struct rebind *b)
         else if (t->outcome == GANG__REBOUND_TAKEN || t->outcome == GANG__REBOUND_ODD)
             note_more(b, t);
     }
-    if (b->hold)
-        replace(b, b->hold, gang__task_first(b->hold), b->held);
+    const uint64_t *held = entry_of_held(b);
+    if (held)
+        replace(b, b->sole ? b->sole : b->hold, held, b->held);
 }
 
 /* Memory for the largest entries that tasks which move may get, and for their release. */
@@ -237,6 +284,7 @@ static bool reserve(const struct rebind *b)
         size_t moved = 0;
         for (size_t i = k; i < b->count; i++)
             moved += b->task[i].record == t->record && b->task[i].outcome == GANG__REBOUND_MOVED;
+        moved += moved > 0 && t->record == b->sole; /* and its holder */
         size_t words = t->record->used + moved * end_of_words(b);
         if (moved && (!gang__alloc_reserve(b->w, t->record, words) ||
                       gang__commit_reserve(&b->w->commit, words + GANG__MAX_WORDS) != GANG_OK))
@@ -291,6 +339,21 @@ static void clear(struct gang__real_task *t)
     memset(t->more_cores, 0, sizeof(t->more_cores));
 }
 
+/* False: out of memory. */
+static bool judge_all(struct rebind *b)
+{
+    b->layout = b->node->type->layout;
+    for (size_t k = 0; k < b->count; k++)
+        judge(b, &b->task[k]);
+    for (size_t k = 0; b->sole && k < b->count; k++)
+        if (b->task[k].outcome == GANG__REBOUND_MOVED && b->task[k].record != b->sole)
+            b->task[k].outcome = GANG__REBOUND_TAKEN;
+    const uint64_t *held = entry_of_held(b);
+    if (held)
+        (void)gang__entry_words(held, b->held);
+    return reserve(b);
+}
+
 gang_result gang__tasks_rebind(gang_worker *w, gang_node_id node, struct gang__real_task *task,
                                size_t count, gang_alloc_id hold)
 {
@@ -301,15 +364,10 @@ gang_result gang__tasks_rebind(gang_worker *w, gang_node_id node, struct gang__r
     b.node = gang__node_of(w->cluster, node);
     gang_result r = b.node ? lock_all(&b, hold) : (gang_result)GANG_ESTALE;
     if (r == GANG_OK) {
-        b.layout = b.node->type->layout;
-        if (b.hold)
-            (void)gang__entry_words(gang__task_first(b.hold), b.held);
-        for (size_t k = 0; k < count; k++)
-            judge(&b, &task[k]);
-        r = reserve(&b) ? GANG_OK : GANG_ENOMEM;
+        r = judge_all(&b) ? GANG_OK : GANG_ENOMEM;
         if (r == GANG_OK)
             do
-                r = exchange(&b);
+                r = b.sole ? exchange_with_holder(&b) : exchange(&b);
             while (r == GANG_ENOFIT && gang__node_of(w->cluster, node));
         if (r == GANG_ENOFIT)
             r = GANG_ESTALE;
