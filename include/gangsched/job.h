@@ -61,7 +61,29 @@ enum {
     GANG_STOP_FENCED = 2, /**< they are lost, and may still run (gang_host_ops.lost) */
     /** They have stopped, and start again on the places that are kept for them (GANG_REASON_MOVE,
      *  gang_job_promised_each()) as soon as all others of the same plan have. */
-    GANG_STOP_MOVED = 3
+    GANG_STOP_MOVED = 3,
+    /** time slicing: their quantum is over, and they have not suspended yet. The members from `end`
+     *  to `preemptor` are 0, and `next_ns` is `deadline_ns` */
+    GANG_STOP_SLICE = 4
+};
+
+/** A gang in a matrix of time slices (gang_job_past.slice_state). */
+enum {
+    GANG_SLICE_WAITS = 0,      /**< for its first quantum: the host has not heard of its start */
+    GANG_SLICE_RUNS = 1,       /**< it runs */
+    GANG_SLICE_SUSPENDING = 2, /**< it was asked to suspend (GANG_STOP_SLICE) */
+    GANG_SLICE_SUSPENDED = 3   /**< it is suspended */
+};
+
+/** Flags of gang_job_past.slice_flags. */
+enum {
+    /** of the matrix: all gangs of the active row run, or were refused: its quantum is counted */
+    GANG_SLICE_BEGUN = 1,
+    GANG_SLICE_GPUS = 2,    /**< of the matrix: GPUs are shared in time (quantum_gpus) */
+    GANG_SLICE_REFUSED = 4, /**< the host refused to resume the gang in this quantum */
+    GANG_SLICE_TOOK = 8,    /**< others stopped for it: it is spared until its first quantum */
+    /** the whole gang stops, or is fenced, for good; it blocks its place until it has stopped */
+    GANG_SLICE_LEAVES = 16
 };
 
 /** Tasks of a job that the host was asked to stop in one step, or that were lost together. */
@@ -110,8 +132,10 @@ struct gang_job_stop {
  *   - What tasks held that have stopped is free at once, though other tasks of their step, or other
  *     gangs that stop for the same job, have not stopped; so is what was kept for a move that was
  *     given up since.
- *   - A gang with time slices has its nodes to itself. A running job without any running task waits
- *     to start. A job whose groups wait for each other cannot be running.
+ *   - A running job without any running task waits to start. A job whose groups wait for each other
+ *     cannot be running. A gang that shares nodes in time ends (GANG_END_REFUSED) if its queue does
+ *     not slice any more, if jobs of one matrix contradict each other, or if its place is taken in
+ *     its row; the text names what.
  */
 struct gang_job_past {
     size_t size; /**< sizeof(struct gang_job_past) */
@@ -146,12 +170,21 @@ struct gang_job_past {
      *  those of the cluster are skipped. gang_job_get_past() leaves them out */
     const char *const *failed_nodes;
     size_t failed_node_count;
+    /** Of a gang that shares nodes in time (gang_queue_spec.quantum_ns): its row, from 1. 0: it does
+     *  not, and the following are 0. If it is suspended between two quanta, `state` is SUSPENDED,
+     *  and `places` are taken all the same. */
+    int32_t slice_row;
+    int32_t slice_state;  /**< GANG_SLICE_* */
+    int32_t slice_flags;  /**< GANG_SLICE_BEGUN, _GPUS, _REFUSED, _TOOK, _LEAVES, or 0 */
+    int32_t slice_active; /**< the active row of its matrix, from 1 */
+    int64_t slice_order;  /**< ascends in the order in which the gangs came to the matrix; from 1 */
+    int64_t slice_end_ns; /**< end of the quantum; INT64_MAX: it is not counted */
 };
 
 #define GANG_JOB_PAST_INIT                                                                    \
     {                                                                                         \
         sizeof(struct gang_job_past), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1, 0, 0, \
-            NULL, 0                                                                           \
+            NULL, 0, 0, 0, 0, 0, 0, 0                                                         \
     }
 
 /** May a job be preempted? (gang_job_spec.preemptible) */

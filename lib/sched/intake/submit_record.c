@@ -43,7 +43,7 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
     job->past = j->past ? copy(b, j->past, sizeof(*job->past)) : NULL;
     job->stops = gang__block_alloc(b, j->past ? (j->stop_count + 1) * sizeof(*job->stops) : 0);
     struct gang__found_task *stop_tasks =
-        gang__block_alloc(b, (j->past ? 2 * j->place_count : 0) * sizeof(*stop_tasks));
+        gang__block_alloc(b, (j->past ? 3 * j->place_count : 0) * sizeof(*stop_tasks));
     job->gone = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->gone));
     job->promised = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->promised));
     job->resumes = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->resumes));

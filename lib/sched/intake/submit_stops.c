@@ -53,7 +53,7 @@ static void stop_as_past_says(struct gang__job *job)
 
 static gang_result check_stop(const struct gang_job_stop *stop, size_t i, struct gang_error *error)
 {
-    if (stop->what < GANG_STOP_ASKED || stop->what > GANG_STOP_MOVED)
+    if (stop->what < GANG_STOP_ASKED || stop->what > GANG_STOP_SLICE)
         return bad_stop(error, GANG_EINVAL, i, "what", "no such value");
     if (stop->reason <= GANG_REASON_NONE || stop->reason > GANG_REASON_DRAIN)
         return bad_stop(error, GANG_EINVAL, i, "reason", "no such value");
@@ -81,6 +81,33 @@ struct placed {
     struct gang__found_task *named; /* room for as many */
     size_t named_count;
 };
+
+/* The tasks that have not suspended yet: they may be in another stop, too. */
+static gang_result keep_slice_stop(struct gang__job *job, const struct placed *all,
+                                   const struct gang_job_stop *from, size_t i,
+                                   struct gang_error *error)
+{
+    struct gang__kept_stop *to = job->slice_stop;
+    if (job->past->slice_row == 0 || job->past->slice_state != GANG_SLICE_SUSPENDING ||
+        to->task.count > 0)
+        return bad_stop(error, GANG_EINVAL, i, "what",
+                        "the gang is not suspending, or stops twice");
+    if (from->reason != GANG_REASON_SLICE)
+        return bad_stop(error, GANG_EINVAL, i, "reason", "not GANG_REASON_SLICE");
+    if (from->end || from->whole || from->handover || from->starts_as || from->preemptor)
+        return bad_stop(error, GANG_EINVAL, i, "end", "a value that such a stop does not have");
+    for (size_t k = 0; k < from->task_count; k++) {
+        struct gang__found_task key = {.task = from->tasks[k]}, *at;
+        if (k > 0 && from->tasks[k] <= from->tasks[k - 1])
+            return bad_stop(error, GANG_EINVAL, i, "tasks", "not ascending");
+        at = bsearch(&key, all->task, all->count, sizeof(key), by_number);
+        if (!at)
+            return bad_stop(error, GANG_EINVAL, i, "tasks", "a task has no place");
+        to->task.task[to->task.count++] = *at;
+    }
+    to->deadline_ns = from->deadline_ns;
+    return GANG_OK;
+}
 
 /* The tasks of one stop, behind those of the stops before. */
 static gang_result name_tasks(struct placed *all, const struct gang_job_stop *from, size_t i,
@@ -133,13 +160,31 @@ static gang_result read_stop(const struct gang_job_spec *j, size_t i, struct gan
 static gang_result check_all(const struct gang__job *job, const struct placed *all,
                              struct gang_error *error)
 {
-    bool whole = job->past->state == GANG_JOB_STOPPING;
+    bool in_row = job->past->slice_row > 0 && !(job->past->slice_flags & GANG_SLICE_LEAVES);
+    bool whole = job->past->state == GANG_JOB_STOPPING && !in_row;
     for (size_t i = 0; i < job->kept_stop_count; i++)
         whole = whole || (job->stops[i].whole && job->stops[i].what != GANG_STOP_FENCED);
     if (whole && all->named_count != all->count)
         return gang__submit_error(error, GANG_EINVAL, "stops",
                                   "the whole gang stops, and a task with a place does not");
     return GANG_OK;
+}
+
+static gang_result make_stop(struct gang__job *job, struct placed *all,
+                             const struct gang_job_spec *j, size_t i, struct gang_error *error)
+{
+    struct gang__kept_stop *to = &job->stops[job->kept_stop_count];
+    struct gang_job_stop stop;
+    gang_result r = read_stop(j, i, &stop, error);
+    if (r != GANG_OK)
+        return r;
+    if (stop.what == GANG_STOP_SLICE)
+        return keep_slice_stop(job, all, &stop, i, error);
+    r = name_tasks(all, &stop, i, &to->task, error);
+    if (r == GANG_OK)
+        keep(to, &stop);
+    job->kept_stop_count += r == GANG_OK;
+    return r;
 }
 
 gang_result gang__submit_make_stops(struct gang__job *job, const struct gang_job_spec *j,
@@ -159,14 +204,11 @@ gang_result gang__submit_make_stops(struct gang__job *job, const struct gang_job
         return gang__submit_error(error, GANG_EINVAL, "stops", "places say what stops, too");
     struct placed all = {job->stops[0].task.task, 0, job->stops[0].task.task + job->place_count, 0};
     all.count = tasks_with_place(job, all.task);
-    for (size_t i = 0; i < j->stop_count && r == GANG_OK; i++) {
-        struct gang_job_stop stop;
-        r = read_stop(j, i, &stop, error);
-        if (r == GANG_OK)
-            r = name_tasks(&all, &stop, i, &job->stops[i].task, error);
-        if (r == GANG_OK)
-            keep(&job->stops[i], &stop);
-        job->kept_stop_count += r == GANG_OK;
-    }
+    job->slice_stop = &job->stops[j->stop_count]; /* behind the others */
+    job->slice_stop->task.task = all.task + 2 * job->place_count;
+    for (size_t i = 0; i < j->stop_count && r == GANG_OK; i++)
+        r = make_stop(job, &all, j, i, error);
+    if (job->slice_stop->task.count == 0)
+        job->slice_stop = NULL;
     return r == GANG_OK ? check_all(job, &all, error) : r;
 }

@@ -4,6 +4,7 @@
 #include "place/request/request.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/record/state.h"
+#include "sched/slice/slice.h"
 
 /* The number of a handover, from 1, in the order in which they began: the last one is the first of
  * the list. NULL: 0. */
@@ -62,6 +63,9 @@ static int32_t visit_gang(const gang_sched *s, const struct gang__gang *g, gang_
         struct gang_job_stop stop = shown(s, stop_before(g, count - 1));
         r = visit(&stop, user);
     }
+    struct gang_job_stop of_slice;
+    if (r == 0 && gang__slice_stop_shown(g, &of_slice))
+        r = visit(&of_slice, user);
     return r;
 }
 

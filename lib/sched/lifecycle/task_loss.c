@@ -92,6 +92,7 @@ void gang__fence_restore(gang_sched *s, struct gang__stop *fence,
 {
     gang__fence_begin(s, fence, kept->next_ns);
     (void)count_lost(s, fence->gang, &kept->task, true);
+    gang__job_state(s, fence->gang->job, GANG_REASON_LOSS, "stopping"); /* between two quanta */
 }
 
 void gang__reports_restored(gang_sched *s, struct gang__gang *g)

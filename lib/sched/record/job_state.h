@@ -101,7 +101,9 @@ struct gang__job {
     struct gang_job_past *past;    /* of a job that the host restores; NULL: none */
     struct gang__kept_stop *stops; /* of that: the tasks that stop, or are fenced */
     size_t kept_stop_count;
-    int64_t *gone; /* of that: numbers of tasks that have ended */
+    struct gang__kept_stop
+        *slice_stop; /* of that: its quantum is over; NULL: none. Behind `stops` */
+    int64_t *gone;   /* of that: numbers of tasks that have ended */
     size_t gone_count;
     struct gang_placement *promised; /* of that: places that are kept for it */
     size_t promised_count;

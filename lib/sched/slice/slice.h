@@ -48,8 +48,10 @@ struct gang__matrix {
     bool columns_changed;   /* columns or the ends of their gangs are not in the calendar yet */
     int64_t column_ends_ns; /* the first of the ends that are in the calendar */
     struct gang__sliced *first, **last, *gone;
+    int64_t came; /* of the gang that came last */
     uint32_t rows, active;
-    uint32_t walkers; /* loops over the gangs: no gang is freed while one runs */
+    uint64_t restored_in; /* gang_sched.runs in which a host restored its first gang; 0: none */
+    uint32_t walkers;     /* loops over the gangs: no gang is freed while one runs */
     bool begun;       /* all gangs of the active row run, or were refused: the quantum is counted */
     bool fresh;       /* the active row has just changed: alternates may change, too */
     int64_t until_ns; /* end of the quantum; INT64_MAX: it is not counted, or there is one row */
@@ -58,6 +60,7 @@ struct gang__matrix {
     /* The cluster with all columns empty, as it was when a gang was last placed. */
     gang_snapshot *view;
     uint64_t viewed_in, viewed_stamp; /* in this run, and the capacity stamp then; 0: not */
+    uint64_t restore_viewed_in;       /* in this run the view was made for gangs to restore; 0 */
     int64_t open_cpu;                 /* millicores on nodes that are open there */
 
     /* In the dry run of preemption: rows that gangs open which were placed; the last place that was
@@ -89,6 +92,16 @@ gang_result gang__slice_alloc_at(gang_sched *s, struct gang__gang *g,
                                  gang_alloc_id *id);
 gang_result gang__slice_grow(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                              int64_t *granted);
+
+/* A gang that a host restores comes to its row, as job->past says. Its places are job->places; the
+ * job has its leaf. GANG_OK; GANG_ENOFIT, GANG_EINVAL: `error` names the place, or what contradicts
+ * others; GANG_ENOMEM. On an error nothing changed. */
+gang_result gang__slice_restore(gang_sched *s, struct gang__gang *g, gang_request *request,
+                                gang_alloc_id *id, struct gang_error *error);
+/* What a host keeps of the gang with this allocation. */
+void gang__slice_past(const gang_sched *s, gang_alloc_id alloc, struct gang_job_past *past);
+/* The gang is suspending: a stop for the host to keep. False: it is not. */
+bool gang__slice_stop_shown(const struct gang__gang *g, struct gang_job_stop *out);
 
 /* Tasks (NULL: all) of an allocation were released. */
 void gang__slice_released(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, size_t count);
