@@ -57,14 +57,16 @@ bool gang__row_is_untouched(const struct gang__matrix *m, const struct gang__nod
     return true;
 }
 
-void gang__row_open_columns(struct gang__matrix *m)
+void gang__row_open_columns(const gang_sched *s, struct gang__matrix *m)
 {
     gang_snapshot *v = m->view;
     m->open_cpu = 0;
     for (uint32_t slot = 0; slot < v->end; slot++) {
         const struct gang__node *node = gang__snapshot_node(v, slot);
         const struct gang__column *c = node ? gang__column_at(m, node->id) : NULL;
-        bool open = c && c->detached_uses == 0 && gang_snapshot_release(v, c->held) == GANG_OK;
+        bool contested = c && gang__slice_is_contested(s, c->node);
+        bool open = c && c->detached_uses == 0 && !contested &&
+                    gang_snapshot_release(v, c->held) == GANG_OK;
         const uint64_t *word = node ? gang__snapshot_words(v, slot) : NULL;
         if (node && !open && (c || !gang__row_is_untouched(m, node, word)))
             gang__row_close_node(v, slot);
@@ -109,7 +111,7 @@ static gang_result make_view(gang_sched *s, struct gang__matrix *m, struct gang_
     m->viewed_stamp = gang__capacity_stamp(s->cluster);
     if (gang_snapshot_take(s->worker, m->view) != GANG_OK)
         return GANG_ENOMEM;
-    gang__row_open_columns(m);
+    gang__row_open_columns(s, m);
     (void)gang__slice_close_kept(s, m, g, m->view);
     m->viewed_in = own ? 0 : s->runs; /* other gangs may use the nodes that it avoids */
     struct gang__where w = where(s, m, g);

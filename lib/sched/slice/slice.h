@@ -4,6 +4,7 @@
 #ifndef GANG__SCHED_SLICE_H
 #define GANG__SCHED_SLICE_H
 
+#include "place/alloc/alloc.h"
 #include "place/whatif/whatif.h"
 #include "sched/calendar/calendar.h"
 #include "sched/record/state.h"
@@ -142,6 +143,18 @@ void gang__slice_forget_views(gang_sched *s);
 bool gang__slice_occupied(const gang_sched *s);
 /* Is the node in a matrix? */
 bool gang__slice_has_node(const gang_sched *s, gang_node_id node);
+
+/* Reports about a node. _make(): the sets of the tasks that a report lists, and what others leave
+ * of them; false: out of memory. _moved(): the record of a task changed, for which _make() made
+ * room. _conflicts(): does what a task of `a` (GANG_ID_NONE: others) uses conflict with a task of
+ * `b` that has it, too? Not if they take turns, nor with a column, for which _is_column() asks. */
+bool gang__slice_rooms_make(gang_sched *s, gang_node_id node, struct gang__real_task *task,
+                            size_t count, struct gang__rooms *rooms);
+void gang__slice_rooms_free(gang_sched *s, struct gang__rooms *rooms);
+void gang__slice_task_moved(gang_sched *s, gang_alloc_id alloc, int64_t task);
+bool gang__slice_conflicts(const gang_sched *s, gang_node_id node, gang_alloc_id a,
+                           gang_alloc_id b);
+bool gang__slice_is_column(const gang_sched *s, gang_node_id node, gang_alloc_id alloc);
 
 /* Its row, from 1, or 0; how many rows there are, and when its row is active, if nothing changes
  * (0: now). */

@@ -104,7 +104,7 @@ static gang_result make_view(gang_sched *s, struct gang__matrix *m)
     m->viewed_in = m->restore_viewed_in = 0;
     if (gang_snapshot_take(s->worker, m->view) != GANG_OK)
         return GANG_ENOMEM;
-    gang__row_open_columns(m);
+    gang__row_open_columns(s, m);
     m->restore_viewed_in = s->runs;
     return GANG_OK;
 }
