@@ -106,11 +106,16 @@ struct gang_job_stop {
     int64_t next_ns;
     const int64_t *tasks; /**< numbers of those that have not stopped yet, ascending */
     size_t task_count;
+    /** places of those that have stopped: they are kept until the others have, too, and with
+     *  `handover` until the preemptor gets them. They are not in gang_job_spec.places. `node` is
+     *  that of the cluster to which this is given */
+    const struct gang_placement *kept;
+    size_t kept_count;
 };
 
-#define GANG_JOB_STOP_INIT                                               \
-    {                                                                    \
-        sizeof(struct gang_job_stop), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0 \
+#define GANG_JOB_STOP_INIT                                                        \
+    {                                                                             \
+        sizeof(struct gang_job_stop), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, NULL, 0 \
     }
 
 /**
@@ -129,9 +134,8 @@ struct gang_job_stop {
  *     node that is down.
  *   - These start from zero: service before the last start, cooldowns, the bounds of bypassing,
  *     heartbeats, and the shapes of tasks that GANG_POLICY_FGD and _HEADROOM learned.
- *   - What tasks held that have stopped is free at once, though other tasks of their step, or other
- *     gangs that stop for the same job, have not stopped; so is what was kept for a move that was
- *     given up since.
+ *   - What a step held whose tasks have all stopped is free at once, though other gangs that stop
+ *     for the same job have not stopped; so is what was kept for a move that was given up since.
  *   - A running job without any running task waits to start. A job whose groups wait for each other
  *     cannot be running. A gang that shares nodes in time ends (GANG_END_REFUSED) if its queue does
  *     not slice any more, if jobs of one matrix contradict each other, or if its place is taken in

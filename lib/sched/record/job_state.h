@@ -35,7 +35,8 @@ struct gang__kept_stop {
     int32_t handover, starts_as;
     int64_t deadline_ns, next_ns;
     gang_job_id preemptor;
-    struct gang__found task; /* those that have not stopped, ascending; in the block of the job */
+    /* Those that have not stopped, and all that have a place; ascending, in the block of the job */
+    struct gang__found task, all;
 };
 
 /* A job and reservations. */
