@@ -64,7 +64,8 @@ enum {
     GANG_STOP_MOVED = 3,
     /** time slicing: their quantum is over, and they have not suspended yet. The members from `end`
      *  to `preemptor` are 0, and `next_ns` is `deadline_ns` */
-    GANG_STOP_SLICE = 4
+    GANG_STOP_SLICE = 4,
+    GANG_STOP_STOPPED = 5 /**< they have stopped, and `kept` is kept for the preemptor */
 };
 
 /** A gang in a matrix of time slices (gang_job_past.slice_state). */
@@ -111,11 +112,19 @@ struct gang_job_stop {
      *  that of the cluster to which this is given */
     const struct gang_placement *kept;
     size_t kept_count;
+    /** 1: STOPPED, and the gang has left its allocation; it may run elsewhere, or wait */
+    int32_t apart;
+    int32_t
+        unasked; /**< 1: MOVED or STOPPED, and the host had not heard of them: it was not asked */
+    /** with `handover`: places to which they were to move. The move was given up since, and what is
+     *  free there is kept all the same */
+    const struct gang_placement *targets;
+    size_t target_count;
 };
 
-#define GANG_JOB_STOP_INIT                                                        \
-    {                                                                             \
-        sizeof(struct gang_job_stop), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, NULL, 0 \
+#define GANG_JOB_STOP_INIT                                                                       \
+    {                                                                                            \
+        sizeof(struct gang_job_stop), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, NULL, 0, 0, 0, NULL, 0 \
     }
 
 /**
@@ -134,8 +143,10 @@ struct gang_job_stop {
  *     node that is down.
  *   - These start from zero: service before the last start, cooldowns, the bounds of bypassing,
  *     heartbeats, and the shapes of tasks that GANG_POLICY_FGD and _HEADROOM learned.
- *   - What a step held whose tasks have all stopped is free at once, though other gangs that stop
- *     for the same job have not stopped; so is what was kept for a move that was given up since.
+ *   - A gang that moves, and of whose start the host had not heard, starts as one that moved
+ *     (GANG_REASON_MOVE).
+ *   - What is kept for a preemptor of a job that has ended since is free at once, or of a gang that
+ *     shared nodes in time.
  *   - A running job without any running task waits to start. A job whose groups wait for each other
  *     cannot be running. A gang that shares nodes in time ends (GANG_END_REFUSED) if its queue does
  *     not slice any more, if jobs of one matrix contradict each other, or if its place is taken in
@@ -174,9 +185,9 @@ struct gang_job_past {
      *  those of the cluster are skipped. gang_job_get_past() leaves them out */
     const char *const *failed_nodes;
     size_t failed_node_count;
-    /** Of a gang that shares nodes in time (gang_queue_spec.quantum_ns): its row, from 1. 0: it does
-     *  not, and the following are 0. If it is suspended between two quanta, `state` is SUSPENDED,
-     *  and `places` are taken all the same. */
+    /** Of a gang that shares nodes in time (gang_queue_spec.quantum_ns): its row, from 1. 0: it
+     *  does not, and the following are 0. If it is suspended between two quanta, `state` is
+     *  SUSPENDED, and `places` are taken all the same. */
     int32_t slice_row;
     int32_t slice_state;  /**< GANG_SLICE_* */
     int32_t slice_flags;  /**< GANG_SLICE_BEGUN, _GPUS, _REFUSED, _TOOK, _LEAVES, or 0 */
@@ -384,8 +395,8 @@ struct gang_job_spec {
     const struct gang_job_past *past;
     size_t stop_size; /**< sizeof(struct gang_job_stop), the distance in `stops` */
     /** With `past`: the tasks that stop, or are fenced, the oldest first (gang_job_stop_each()).
-     *  All have `places`. None: those that gang_running_spec.what names, or the whole gang, stop in
-     *  one step as `past` says. */
+     *  All that have not stopped have `places`. None: those that gang_running_spec.what names, or
+     *  the whole gang, stop in one step as `past` says. */
     const struct gang_job_stop *stops;
     size_t stop_count;
 };

@@ -941,10 +941,11 @@ GANG_API gang_result gang_job_suspended_each(gang_sched *sched, gang_job_id id, 
 typedef int32_t (*gang_job_stop_fn)(const struct gang_job_stop *stop, void *user);
 
 /** Visit the steps in which tasks of a job stop, and its fences, the oldest first, for
- *  gang_job_spec.stops; last the tasks that are to suspend at the end of a quantum
- *  (GANG_STOP_SLICE). @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_ENOMEM; the visitor's
- *  result, which ends the visit if it is not 0. Owner. O(stops^2 + tasks that stop + stops *
- *  handovers), and O(tasks) for each stop of which some tasks have stopped. */
+ *  gang_job_spec.stops; before them those that have stopped, while what they held is kept for a
+ *  preemptor (GANG_STOP_STOPPED, GANG_STOP_MOVED), last the tasks that are to suspend at the end of
+ *  a quantum (GANG_STOP_SLICE). @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_ENOMEM; the
+ *  visitor's result, which ends the visit if it is not 0. Owner. O(stops^2 + tasks that stop +
+ *  stops * handovers), and O(tasks) for each stop of which some tasks have stopped. */
 GANG_API gang_result gang_job_stop_each(gang_sched *sched, gang_job_id id, gang_job_stop_fn visit,
                                         void *user) GANG_MUST_CHECK;
 

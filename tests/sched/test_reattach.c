@@ -377,7 +377,7 @@ struct stops {
     size_t count;
     struct gang_job_stop stop[16];
     int64_t task[16][16];
-    struct gang_placement kept[16][16]; /* the nodes of both have the same ids */
+    struct gang_placement kept[16][16], target[16][16]; /* the nodes of both have the same ids */
 };
 
 static int32_t keep_stop(const struct gang_job_stop *stop, void *user)
@@ -392,6 +392,10 @@ static int32_t keep_stop(const struct gang_job_stop *stop, void *user)
     if (stop->kept_count)
         memcpy(to->kept[to->count], stop->kept, stop->kept_count * sizeof(*stop->kept));
     to->stop[to->count].kept = to->kept[to->count];
+    ck_assert_uint_le(stop->target_count, 16);
+    if (stop->target_count)
+        memcpy(to->target[to->count], stop->targets, stop->target_count * sizeof(*stop->targets));
+    to->stop[to->count].targets = to->target[to->count];
     to->count++;
     return 0;
 }
@@ -721,16 +725,20 @@ static void end_stop(const struct gang__stop *stop)
                            GANG_TASK_STOPPED));
 }
 
-/* What a step held that has stopped is taken until the others of its handover have stopped; so is
- * what was kept for a move that was given up. Made anew, a scheduler does not
- * know of it: so these stop. */
+static bool is_unknown(const struct gang__stop *stop)
+{
+    return stop->stopped && (!stop->gang || kept_of(stop->gang->job->id)->queue == SLICING);
+}
+
+/* What is kept for a preemptor of a job that has ended, or of a gang that shared nodes in time, a
+ * scheduler that is made anew does not know: so these stop. */
 static bool end_half_stopped(void)
 {
     bool some = false;
     for (struct gang__handover *x = lived.s->stop.handovers; x; x = x->next) {
         bool half = false;
         for (struct gang__stop *stop = x->stops; stop; stop = stop->next_of_handover)
-            half = half || stop->stopped || (stop->to && stop->gang->stop.moving != stop);
+            half = half || is_unknown(stop);
         for (struct gang__stop *stop = x->stops; half && stop; stop = stop->next_of_handover)
             if (!stop->stopped)
                 end_stop(stop);
@@ -778,7 +786,8 @@ static bool is_due(const struct side *m)
 START_TEST(a_manager_made_anew_decides_as_one_that_lived)
 {
     int64_t in_state[5] = {0}, held = 0, missing = 0, elastic = 0, restarted = 0, single = 0;
-    int64_t several = 0, half = 0, fenced = 0, moves = 0, sliced = 0, waiting = 0, suspending = 0;
+    int64_t several = 0, half = 0, over = 0, fenced = 0, moves = 0, sliced = 0, waiting = 0,
+            suspending = 0;
     chance_state = test_seed() + (uint64_t)_i;
     job_count = 0;
     quiet = _i == 1;
@@ -817,16 +826,18 @@ START_TEST(a_manager_made_anew_decides_as_one_that_lived)
             single += !stops->stop[k].whole && stops->stop[k].what < GANG_STOP_FENCED;
             fenced += stops->stop[k].what == GANG_STOP_FENCED;
             half += stops->stop[k].kept_count > 0;
+            over += stops->stop[k].what == GANG_STOP_STOPPED;
             moves += stops->stop[k].reason == GANG_REASON_MOVE;
         }
         attach(&jobs[i]);
     }
-    printf("%zu jobs: %d pending, %d running, %d stopping, %d suspended; %d held, %d announced, "
-           "%d grown, %d restarted; stops: %d of single tasks, %d fences, %d moves, %d jobs with "
-           "several; %d in rows, of which %d wait and %d are suspending; %d half stopped\n",
-           alive, (int)in_state[0], (int)in_state[1], (int)in_state[2], (int)in_state[3], (int)held,
-           (int)missing, (int)elastic, (int)restarted, (int)single, (int)fenced, (int)moves,
-           (int)several, (int)sliced, (int)waiting, (int)suspending, (int)half);
+    printf(
+        "%zu jobs: %d pending, %d running, %d stopping, %d suspended; %d held, %d announced, "
+        "%d grown, %d restarted; stops: %d of single tasks, %d fences, %d moves, %d jobs with "
+        "several; %d in rows, of which %d wait and %d are suspending; %d half stopped, %d over\n",
+        alive, (int)in_state[0], (int)in_state[1], (int)in_state[2], (int)in_state[3], (int)held,
+        (int)missing, (int)elastic, (int)restarted, (int)single, (int)fenced, (int)moves,
+        (int)several, (int)sliced, (int)waiting, (int)suspending, (int)half, (int)over);
     ck_assert_int_ge(sliced, 10);
     ck_assert_int_ge(waiting, 5);
     ck_assert_uint_ge(alive, 700);

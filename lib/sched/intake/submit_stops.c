@@ -54,7 +54,7 @@ static void stop_as_past_says(struct gang__job *job)
 
 static gang_result check_stop(const struct gang_job_stop *stop, size_t i, struct gang_error *error)
 {
-    if (stop->what < GANG_STOP_ASKED || stop->what > GANG_STOP_SLICE)
+    if (stop->what < GANG_STOP_ASKED || stop->what > GANG_STOP_STOPPED)
         return bad_stop(error, GANG_EINVAL, i, "what", "no such value");
     if (stop->reason <= GANG_REASON_NONE || stop->reason > GANG_REASON_DRAIN)
         return bad_stop(error, GANG_EINVAL, i, "reason", "no such value");
@@ -69,8 +69,14 @@ static gang_result check_stop(const struct gang_job_stop *stop, size_t i, struct
     if (stop->deadline_ns < 0 || stop->next_ns < 0)
         return bad_stop(error, GANG_ERANGE, i, stop->deadline_ns < 0 ? "deadline_ns" : "next_ns",
                         "negative");
-    if ((stop->task_count == 0) != (stop->what == GANG_STOP_MOVED) ||
-        (stop->task_count && !stop->tasks))
+    bool over = stop->what == GANG_STOP_MOVED || stop->what == GANG_STOP_STOPPED;
+    if (stop->apart < 0 || stop->apart > 1 || (stop->apart && stop->what != GANG_STOP_STOPPED))
+        return bad_stop(error, GANG_EINVAL, i, "apart", "not 0 or 1, or of tasks that run");
+    if (stop->unasked < 0 || stop->unasked > 1 || (stop->unasked && !over))
+        return bad_stop(error, GANG_EINVAL, i, "unasked", "not 0 or 1, or of tasks that run");
+    if (stop->what == GANG_STOP_STOPPED && (!stop->kept_count || !stop->handover))
+        return bad_stop(error, GANG_EINVAL, i, stop->handover ? "kept" : "handover", "missing");
+    if ((stop->task_count == 0) != over || (stop->task_count && !stop->tasks))
         return bad_stop(error, GANG_EINVAL, i, "tasks", "missing, or of tasks that have stopped");
     return GANG_OK;
 }
@@ -83,6 +89,7 @@ struct placed {
     size_t named_count;
     struct gang__found_task *both; /* for those that stops name, and those that have stopped */
     size_t both_count;
+    struct gang_placement *apart; /* before it: places of gangs that have left them */
 };
 
 /* The tasks that have not suspended yet: they may be in another stop, too. */
@@ -140,6 +147,7 @@ static void keep(struct gang__kept_stop *to, const struct gang_job_stop *from)
     to->reason = from->reason;
     to->end = from->end;
     to->whole = from->whole != 0;
+    to->unasked = from->unasked != 0;
     to->handover = from->preemptor != GANG_ID_NONE ? from->handover : 0;
     to->starts_as = from->starts_as;
     to->preemptor = from->preemptor;
@@ -178,20 +186,67 @@ enum { MOST_KEPT = 1 << 24 };
 
 size_t gang__submit_kept_places(const struct gang_job_spec *j)
 {
-    enum { END = offsetof(struct gang_job_stop, kept_count) + sizeof(size_t) };
+    enum {
+        END = offsetof(struct gang_job_stop, kept_count) + sizeof(size_t),
+        WHOLE = offsetof(struct gang_job_stop, target_count) + sizeof(size_t)
+    };
     size_t count = 0, n;
     for (size_t i = 0; j->past && j->stops && j->stop_size >= END && i < j->stop_count; i++) {
         memcpy(&n, (const char *)j->stops + i * j->stop_size + END - sizeof(n), sizeof(n));
+        count += n < MOST_KEPT ? n : MOST_KEPT;
+        if (j->stop_size < WHOLE)
+            continue;
+        memcpy(&n, (const char *)j->stops + i * j->stop_size + WHOLE - sizeof(n), sizeof(n));
         count += n < MOST_KEPT ? n : MOST_KEPT;
     }
     return count;
 }
 
-static gang_result bad_kept(struct gang_error *error, gang_result r, size_t i, size_t k,
-                            const char *text)
+/* A list of places of a stop. */
+struct list {
+    const char *name;
+    const struct gang_placement *places;
+    size_t count, stop;
+};
+
+static gang_result bad_in(const struct list *l, struct gang_error *error, size_t k,
+                          const char *text)
 {
-    gang__error(error, r, NULL, "%s", text);
-    return gang__error_at(error, r, "stops[%zu].kept[%zu]", i, k);
+    gang__error(error, GANG_EINVAL, NULL, "%s", text);
+    return gang__error_at(error, GANG_EINVAL, "stops[%zu].%s[%zu]", l->stop, l->name, k);
+}
+
+static gang_result check_list(const struct list *l, struct gang_error *error)
+{
+    if (l->count > MOST_KEPT)
+        return bad_stop(error, GANG_ERANGE, l->stop, l->name, "too many");
+    return l->count == 0 || l->places ? GANG_OK
+                                      : bad_stop(error, GANG_EINVAL, l->stop, l->name, "missing");
+}
+
+static gang_result read_place(const gang_sched *s, const struct gang__job *job,
+                              const struct list *l, size_t k, struct gang_placement *in,
+                              struct gang_error *error)
+{
+    struct gang_node_info info = {.size = sizeof(info)};
+    const void *at = (const char *)l->places + k * l->places->size;
+    if (gang__struct_in(in, sizeof(*in), sizeof(*in), at, l->places->size) != GANG_OK)
+        return bad_in(l, error, k, "struct gang_placement is not set up");
+    if (in->group < 0 || (uint32_t)in->group >= job->group_count ||
+        gang_node_get(s->cluster, in->node, &info) != GANG_OK)
+        return bad_in(l, error, k, "no such node, or no such group");
+    return GANG_OK;
+}
+
+/* Where they were to move. */
+static gang_result add_targets(gang_sched *s, struct gang__job *job, const struct list *l,
+                               struct gang__kept_stop *to, struct gang_error *error)
+{
+    gang_result r = check_list(l, error);
+    for (size_t k = 0; r == GANG_OK && k < l->count; k++)
+        r = read_place(s, job, l, k, &to->targets[k], error);
+    to->target_count = r == GANG_OK ? l->count : 0;
+    return r;
 }
 
 /* Has another task of the job the number, that has a place, or had one? */
@@ -203,53 +258,67 @@ static bool is_twice(const struct gang__job *job, int64_t task)
     return false;
 }
 
-/* The tasks that have stopped come behind the places, and into the stop with the others. */
-static gang_result add_kept(gang_sched *s, struct gang__job *job, const struct gang_job_stop *from,
-                            size_t i, struct gang__found *both, struct gang_error *error)
+/* The tasks that have stopped come behind the places, or apart, and into the stop with the
+ * others. */
+static gang_result add_kept(gang_sched *s, struct gang__job *job, const struct list *l, bool apart,
+                            struct gang__kept_stop *to, struct gang_error *error)
 {
-    if (from->kept_count > MOST_KEPT)
-        return bad_stop(error, GANG_ERANGE, i, "kept_count", "too many");
-    if (from->kept_count > 0 && (!from->kept || from->what == GANG_STOP_SLICE))
-        return bad_stop(error, GANG_EINVAL, i, "kept", "missing, or of tasks that suspend");
-    for (size_t k = 0; k < from->kept_count; k++) {
+    struct gang__found *both = &to->all;
+    gang_result r = check_list(l, error);
+    for (size_t k = 0; r == GANG_OK && k < l->count; k++) {
         struct gang_placement in;
-        struct gang_node_info info = {.size = sizeof(info)};
-        const void *at = (const char *)from->kept + k * from->kept->size;
-        if (gang__struct_in(&in, sizeof(in), sizeof(in), at, from->kept->size) != GANG_OK)
-            return bad_kept(error, GANG_EINVAL, i, k, "struct gang_placement is not set up");
-        if (in.group < 0 || (uint32_t)in.group >= job->group_count || in.task < 0 ||
-            gang_node_get(s->cluster, in.node, &info) != GANG_OK)
-            return bad_kept(error, GANG_EINVAL, i, k, "no such node, or no such task");
-        if (is_twice(job, in.task))
-            return bad_kept(error, GANG_EINVAL, i, k, "the task has another place");
-        job->places[job->place_count++] = in;
+        r = read_place(s, job, l, k, &in, error);
+        if (r != GANG_OK)
+            break;
+        if (in.task < 0 || (!apart && is_twice(job, in.task)))
+            return bad_in(l, error, k, "no such task, or it has another place");
+        if (apart)
+            to->places[k] = in;
+        else
+            job->places[job->place_count++] = in;
         both->task[both->count++] = (struct gang__found_task){in.task, in.node, (uint32_t)in.group};
     }
-    if (both->count > 1)
+    if (r == GANG_OK && both->count > 1)
         qsort(both->task, both->count, sizeof(*both->task), by_number);
-    return GANG_OK;
+    return r;
 }
 
 static gang_result make_stop(gang_sched *s, struct gang__job *job, struct placed *all,
                              const struct gang_job_spec *j, size_t i, struct gang_error *error)
 {
     struct gang__kept_stop *to = &job->stops[job->kept_stop_count];
-    struct gang_job_stop stop;
+    struct gang_job_stop stop = GANG_JOB_STOP_INIT;
     gang_result r = read_stop(j, i, &stop, error);
     if (r != GANG_OK)
         return r;
+    const struct list kept = {"kept", stop.kept, stop.kept_count, i},
+                      targets = {"targets", stop.targets, stop.target_count, i};
+    if (kept.count > MOST_KEPT || targets.count > MOST_KEPT)
+        return check_list(kept.count > MOST_KEPT ? &kept : &targets, error);
     if (stop.what == GANG_STOP_SLICE)
-        return keep_slice_stop(job, all, &stop, i, error);
+        return kept.count + targets.count > 0
+                   ? bad_stop(error, GANG_EINVAL, i, "kept", "of tasks that suspend")
+                   : keep_slice_stop(job, all, &stop, i, error);
+    if (stop.apart) { /* from the end */
+        to = --job->apart;
+        to->places = all->apart -= kept.count;
+    } else if (!j->running) {
+        return bad_stop(error, GANG_EINVAL, i, "what", "of a job that holds nothing");
+    }
+    to->targets = all->apart -= targets.count;
     r = name_tasks(all, &stop, i, &to->task, error);
     to->all = (struct gang__found){all->both + all->both_count, to->task.count, 0};
     if (r == GANG_OK && to->task.count > 0)
         memcpy(to->all.task, to->task.task, to->task.count * sizeof(*to->task.task));
     if (r == GANG_OK)
-        r = add_kept(s, job, &stop, i, &to->all, error);
+        r = add_kept(s, job, &kept, stop.apart != 0, to, error);
     all->both_count += to->all.count;
     if (r == GANG_OK)
+        r = add_targets(s, job, &targets, to, error);
+    if (r == GANG_OK)
         keep(to, &stop);
-    job->kept_stop_count += r == GANG_OK;
+    job->kept_stop_count += r == GANG_OK && !stop.apart;
+    job->apart_count += r == GANG_OK && stop.apart;
     return r;
 }
 
@@ -257,9 +326,8 @@ gang_result gang__submit_make_stops(gang_sched *s, struct gang__job *job,
                                     const struct gang_job_spec *j, struct gang_error *error)
 {
     gang_result r = GANG_OK;
-    if (j->stop_count > 0 && (!job->past || !j->running || !j->stops))
-        return gang__submit_error(error, GANG_EINVAL, "stops",
-                                  "missing, or of a job that holds nothing");
+    if (j->stop_count > 0 && (!job->past || !j->stops))
+        return gang__submit_error(error, GANG_EINVAL, "stops", "missing, or without a past");
     if (!job->past)
         return GANG_OK;
     if (j->stop_count == 0) {
@@ -269,9 +337,10 @@ gang_result gang__submit_make_stops(gang_sched *s, struct gang__job *job,
     if (job->stops[0].task.count > 0)
         return gang__submit_error(error, GANG_EINVAL, "stops", "places say what stops, too");
     struct gang__found_task *task = job->stops[0].task.task;
-    struct placed all = {task, 0, task + job->place_count, 0, task + 3 * job->place_count, 0};
+    struct placed all = {task, 0, task + job->place_count, 0, task + 3 * job->place_count, 0, NULL};
     all.count = tasks_with_place(job, all.task);
-    job->slice_stop = &job->stops[j->stop_count]; /* behind the others */
+    all.apart = job->places + j->place_count + gang__submit_kept_places(j);
+    job->slice_stop = job->apart = &job->stops[j->stop_count]; /* behind the others */
     job->slice_stop->task.task = all.task + 2 * job->place_count;
     for (size_t i = 0; i < j->stop_count && r == GANG_OK; i++)
         r = make_stop(s, job, &all, j, i, error);

@@ -344,13 +344,17 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     if (!remember_places(s, job))
         return false;
     job->leaf = leaf;
-    if (holds_places(job))
+    for (size_t i = 0; i < job->apart_count && adopted == GANG_OK; i++)
+        adopted = gang__kept_make(s, &job->gang[0], in->request, &job->apart[i], &error);
+    if (holds_places(job) && adopted == GANG_OK)
         adopted = take_places(s, job, in->request, &alloc, &error);
     struct gang__stop *stops = NULL;
     if (adopted == GANG_OK && make_stops(s, job, alloc, &stops) != GANG_OK) {
         gang__give_back_or_defer(s, NULL, alloc, NULL, 0);
         adopted = GANG_ENOMEM;
     }
+    if (adopted != GANG_OK && job->apart_count > 0)
+        gang__kept_drop(s, &job->gang[0]);
     if (adopted == GANG_ENOMEM) {
         job->leaf = NULL;
         return false;

@@ -26,8 +26,10 @@ static int32_t number_of(const gang_sched *s, const struct gang__handover *hando
 static struct gang_job_stop shown(const gang_sched *s, const struct gang__stop *stop)
 {
     struct gang_job_stop out = GANG_JOB_STOP_INIT;
+    bool moves = stop->stopped && gang__stop_is_moving(stop);
     out.what = stop->fenced    ? GANG_STOP_FENCED
-               : stop->stopped ? GANG_STOP_MOVED
+               : moves         ? GANG_STOP_MOVED
+               : stop->stopped ? GANG_STOP_STOPPED
                : stop->killed  ? GANG_STOP_KILLED
                                : GANG_STOP_ASKED;
     out.reason = stop->reason;
@@ -40,6 +42,12 @@ static struct gang_job_stop shown(const gang_sched *s, const struct gang__stop *
     out.next_ns = stop->next_ns;
     out.tasks = stop->still;
     out.task_count = stop->stopped ? 0 : stop->left;
+    if (stop->to && stop->handover && !gang__stop_is_moving(stop)) {
+        out.targets = stop->to;
+        out.target_count = (size_t)stop->to_count;
+    }
+    out.unasked = stop->stopped && !stop->asked;
+    out.apart = out.what == GANG_STOP_STOPPED && stop->gang->alloc != stop->alloc;
     return out;
 }
 
@@ -92,6 +100,20 @@ static int32_t show(gang_sched *s, const struct gang__stop *stop, gang_job_stop_
     return r;
 }
 
+/* What has stopped, and a handover keeps. What gangs share in time is not shown. */
+static int32_t visit_stopped(gang_sched *s, const struct gang__gang *g, gang_job_stop_fn visit,
+                             void *user)
+{
+    int32_t r = 0;
+    for (const struct gang__handover *h = s->stop.handovers; h; h = h->next)
+        for (const struct gang__stop *stop = h->stops; r == 0 && stop;
+             stop = stop->next_of_handover)
+            if (stop->gang == g && stop->stopped && !stop->released &&
+                !gang__stop_is_moving(stop) && !gang__slice_has_alloc(s, stop->alloc))
+                r = show(s, stop, visit, user);
+    return r;
+}
+
 static int32_t visit_gang(gang_sched *s, const struct gang__gang *g, gang_job_stop_fn visit,
                           void *user)
 {
@@ -99,7 +121,9 @@ static int32_t visit_gang(gang_sched *s, const struct gang__gang *g, gang_job_st
     size_t count = 0;
     while (stop_before(g, count))
         count++;
-    if (g->stop.moving && g->stop.moving->stopped)
+    if (g->stop.unreleased > 0)
+        r = visit_stopped(s, g, visit, user);
+    if (r == 0 && g->stop.moving && g->stop.moving->stopped)
         r = show(s, g->stop.moving, visit, user);
     for (; count > 0 && r == 0; count--)
         r = show(s, stop_before(g, count - 1), visit, user);

@@ -101,6 +101,8 @@ gang_result gang__slice_restore(gang_sched *s, struct gang__gang *g, gang_reques
                                 gang_alloc_id *id, struct gang_error *error);
 /* What a host keeps of the gang with this allocation. */
 void gang__slice_past(const gang_sched *s, gang_alloc_id alloc, struct gang_job_past *past);
+/* Is the allocation in a matrix? */
+bool gang__slice_has_alloc(const gang_sched *s, gang_alloc_id alloc);
 /* The gang is suspending: a stop for the host to keep. False: it is not. */
 bool gang__slice_stop_shown(const struct gang__gang *g, struct gang_job_stop *out);
 

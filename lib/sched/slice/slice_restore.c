@@ -34,6 +34,11 @@ void gang__slice_past(const gang_sched *s, gang_alloc_id alloc, struct gang_job_
     past->slice_end_ns = m->until_ns;
 }
 
+bool gang__slice_has_alloc(const gang_sched *s, gang_alloc_id alloc)
+{
+    return s->slice.matrices && gang__sliced_of(s, alloc);
+}
+
 bool gang__slice_stop_shown(const struct gang__gang *g, struct gang_job_stop *out)
 {
     const struct gang__sliced *x = g->sliced;

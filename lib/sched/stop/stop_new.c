@@ -166,8 +166,12 @@ struct gang__stop *gang__stop_new_kept(gang_sched *s, struct gang__gang *g,
     stop->tasks = kept->whole ? NULL : stop->own;
     stop->task_count = kept->whole ? 0 : f->count;
     stop = left_of(with_reason(s, count_stop(stop), kept->reason), kept);
+    bool gave_up = kept->target_count > 0;
     size_t promised = kept->reason == GANG_REASON_MOVE ? g->job->promised_count : 0;
-    if (stop && !gang__stop_note_target(s, stop, g->job->promised, promised)) {
+    if (stop)
+        stop->gave_up = gave_up;
+    if (stop && !gang__stop_note_target(s, stop, gave_up ? kept->targets : g->job->promised,
+                                        gave_up ? kept->target_count : promised)) {
         gang__stop_discard(s, stop);
         return NULL;
     }
