@@ -69,7 +69,31 @@ enum {
     /** They have stopped, and start again at the places that are kept for them (GANG_REASON_MOVE,
      *  gang_job_promised_each()) as soon as all other gangs that were moved by the same decision
      *  have stopped. */
-    GANG_STOP_MOVED = 3
+    GANG_STOP_MOVED = 3,
+    /** time slicing: their quantum is over, and they have not suspended yet. The members from `end`
+     *  to `preemptor` are 0, and `next_ns` is `deadline_ns` */
+    GANG_STOP_SLICE = 4,
+    GANG_STOP_STOPPED = 5 /**< they have stopped, and `kept` is kept for the preemptor */
+};
+
+/** A gang in a matrix of time slices (gang_job_past.slice_state). */
+enum {
+    GANG_SLICE_WAITS = 0,      /**< for its first quantum: the host has not heard of its start */
+    GANG_SLICE_RUNS = 1,       /**< it runs */
+    GANG_SLICE_SUSPENDING = 2, /**< it was asked to suspend (GANG_STOP_SLICE) */
+    GANG_SLICE_SUSPENDED = 3   /**< it is suspended */
+};
+
+/** Flags of gang_job_past.slice_flags. */
+enum {
+    /** of the matrix: all gangs of the active row run or were refused, and its quantum is counted */
+    GANG_SLICE_BEGUN = 1,
+    GANG_SLICE_GPUS = 2,    /**< of the matrix: GPUs are shared in time (quantum_gpus) */
+    GANG_SLICE_REFUSED = 4, /**< the host refused to resume the gang in this quantum */
+    /** others stopped for it: it is not preempted before its first quantum */
+    GANG_SLICE_TOOK = 8,
+    /** the whole gang stops, or is fenced, for good; its places are taken until it has stopped */
+    GANG_SLICE_LEAVES = 16
 };
 
 /** Tasks of a job that the host was asked to stop by one call of an op, or that were lost
@@ -94,11 +118,24 @@ struct gang_job_stop {
     int64_t next_ns;
     const int64_t *tasks; /**< numbers of the tasks that have not stopped yet, ascending */
     size_t task_count;
+    /** places of those that have stopped: they are kept until the others have, too, and with
+     *  `handover` until the preemptor gets them. They are not in gang_job_spec.places. `node` is
+     *  that of the cluster to which this is given */
+    const struct gang_placement *kept;
+    size_t kept_count;
+    /** 1: STOPPED, and the gang has left its allocation; it may run elsewhere, or wait */
+    int32_t apart;
+    int32_t
+        unasked; /**< 1: MOVED or STOPPED, and the host had not heard of them: it was not asked */
+    /** with `handover`: places to which they were to move. The move was given up since, and what is
+     *  free there is kept all the same */
+    const struct gang_placement *targets;
+    size_t target_count;
 };
 
-#define GANG_JOB_STOP_INIT                                               \
-    {                                                                    \
-        sizeof(struct gang_job_stop), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0 \
+#define GANG_JOB_STOP_INIT                                                                       \
+    {                                                                                            \
+        sizeof(struct gang_job_stop), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, NULL, 0, 0, 0, NULL, 0 \
     }
 
 /**
@@ -117,11 +154,14 @@ struct gang_job_stop {
  *     node that is down.
  *   - These start from zero: service before the last start, cooldowns, the bounds of bypassing,
  *     heartbeats, and the shapes of tasks that GANG_POLICY_FGD and _HEADROOM learned.
- *   - What tasks held that have stopped is free at once, though other tasks of their step, or other
- *     gangs that stop for the same job, have not stopped; so is what was kept for a move that was
- *     given up since.
- *   - A gang with time slices has its nodes to itself. A running job without any running task waits
- *     to start. A job whose groups wait for each other cannot be running.
+ *   - A gang that moves, and of whose start the host had not heard, starts as one that moved
+ *     (GANG_REASON_MOVE).
+ *   - What is kept for a preemptor of a job that has ended since is free at once, or of a gang that
+ *     shared nodes in time.
+ *   - A running job without any running task waits to start. A job whose groups wait for each other
+ *     cannot be running. A gang that shares nodes in time ends (GANG_END_REFUSED) if its queue does
+ *     not slice any more, if jobs of one matrix contradict each other, or if its place is taken in
+ *     its row; the text names what.
  */
 struct gang_job_past {
     size_t size; /**< sizeof(struct gang_job_past) */
@@ -162,12 +202,21 @@ struct gang_job_past {
      *  that are not in the cluster are ignored. gang_job_get_past() sets this to NULL */
     const char *const *failed_nodes;
     size_t failed_node_count;
+    /** Of a gang that shares nodes in time (gang_queue_spec.quantum_ns): its row, from 1. 0: it
+     *  does not, and the following are 0. If it is suspended between two quanta, `state` is
+     *  SUSPENDED, and `places` are taken all the same. */
+    int32_t slice_row;
+    int32_t slice_state;  /**< GANG_SLICE_* */
+    int32_t slice_flags;  /**< GANG_SLICE_BEGUN, _GPUS, _REFUSED, _TOOK, _LEAVES, or 0 */
+    int32_t slice_active; /**< the active row of its matrix, from 1 */
+    int64_t slice_order;  /**< ascends in the order in which the gangs came to the matrix; from 1 */
+    int64_t slice_end_ns; /**< end of the quantum; INT64_MAX: it is not counted */
 };
 
 #define GANG_JOB_PAST_INIT                                                                    \
     {                                                                                         \
         sizeof(struct gang_job_past), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1, 0, 0, \
-            NULL, 0                                                                           \
+            NULL, 0, 0, 0, 0, 0, 0, 0                                                         \
     }
 
 /** Whether a job may be preempted (gang_job_spec.preemptible). */
@@ -386,9 +435,9 @@ struct gang_job_spec {
     /** sizeof(struct gang_job_stop), the distance from one element of `stops` to the next */
     size_t stop_size;
     /** With `past`: the tasks that are stopping or fenced, the oldest stop first
-     *  (gang_job_stop_each()). All of them are in `places`. If there are none: the tasks whose
-     *  gang_running_spec.what is GANG_TASK_STOPPED, or the whole gang, stop together, as `past`
-     *  says. */
+     *  (gang_job_stop_each()). All of them that have not stopped are in `places`. If there are none:
+     *  the tasks whose gang_running_spec.what is GANG_TASK_STOPPED, or the whole gang, stop together,
+     *  as `past` says. */
     const struct gang_job_stop *stops;
     size_t stop_count;
 };

@@ -53,7 +53,13 @@ static void make_anew(size_t nodes, struct one *const *jobs, size_t count)
             struct gang_job_stop a = now.stop[k], b = jobs[i]->kept.stop[k];
             ck_assert_uint_eq(a.task_count, b.task_count);
             ck_assert_mem_eq(a.tasks, b.tasks, a.task_count * sizeof(*a.tasks));
+            ck_assert_uint_eq(a.kept_count, b.kept_count);
+            for (size_t n = 0; n < a.kept_count; n++)
+                ck_assert_mem_eq(&a.kept[n], &b.kept[n], sizeof(a.kept[n]));
             a.tasks = b.tasks = NULL;
+            a.kept = b.kept = NULL;
+            ck_assert_uint_eq(a.target_count, b.target_count);
+            a.targets = b.targets = NULL;
             ck_assert_mem_eq(&a, &b, sizeof(a));
         }
         ck_assert_int_eq(host_tasks(&anew, jobs[i]->id), host_tasks(&h, jobs[i]->id));
@@ -250,6 +256,33 @@ START_TEST(a_move_that_is_cancelled_ends)
 }
 END_TEST
 
+/* What is free at its new places is kept all the same. */
+START_TEST(a_move_that_was_given_up_keeps_its_new_places)
+{
+    static struct one a, b, large, next;
+    struct one *all[] = {&a, &b, &large, &next};
+    fragment(&a, &b, &large);
+    struct one *mover = mover_of(&a, &b);
+    MUST(gang_job_hold(h.s, mover->id));
+    mover->spec.hold = 1;
+    host_run(&h, 0);
+    submit(&next, 1, 1, 1);
+    ck_assert_int_eq(host_job_state(&h, next.id), GANG_JOB_PENDING);
+    make_anew(2, all, 4);
+    ck_assert_uint_eq(mover->kept.stop[0].target_count, 1);
+    ck_assert_int_eq(host_job_state(&anew, next.id), GANG_JOB_PENDING);
+    host_report_all(&h, mover->id, 0, GANG_TASK_STOPPED);
+    host_report_all(&anew, mover->id, 0, GANG_TASK_STOPPED);
+    host_run(&h, SECOND);
+    host_run(&anew, SECOND);
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_int_eq(host_job_state(&anew, all[i]->id), host_job_state(&h, all[i]->id));
+    ck_assert_int_eq(host_job_state(&anew, large.id), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_gpus_free(&anew), host_gpus_free(&h));
+    close_both();
+}
+END_TEST
+
 /* A large job for which two gangs move; one of them has stopped. */
 START_TEST(a_gang_that_has_stopped_starts_elsewhere_when_the_others_have)
 {
@@ -314,6 +347,231 @@ START_TEST(a_move_without_the_other_gangs_of_its_plan_ends)
 }
 END_TEST
 
+/* What a task held that has stopped stays taken until the others of its step have stopped. */
+START_TEST(a_step_of_which_a_task_has_stopped_goes_on)
+{
+    static struct one job, next;
+    struct one *both[] = {&job, &next};
+    open_both(1);
+    submit(&job, 4, 1, 1);
+    MUST(gang_job_set_target(h.s, job.id, 1));
+    host_run(&h, 0);
+    host_report(&h, job.id, 2, GANG_TASK_STOPPED);
+    host_run(&h, SECOND);
+    ck_assert_int_eq(host_gpus_free(&h), 0);
+    submit(&next, 1, 1, 1);
+    make_anew(1, both, 2);
+    ck_assert_uint_eq(job.kept.stop[0].kept_count, 1);
+    ck_assert_int_eq(job.kept.kept[0][0].task, 2);
+    ck_assert_int_eq(host_gpus_free(&anew), 0);
+    ck_assert_int_eq(host_job_state(&anew, next.id), GANG_JOB_PENDING);
+    host_report(&anew, job.id, 1, GANG_TASK_STOPPED);
+    host_report(&anew, job.id, 3, GANG_TASK_STOPPED);
+    host_run(&anew, SECOND);
+    ck_assert_int_eq(host_job_state(&anew, next.id), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_gpus_free(&anew), 2);
+    close_both();
+}
+END_TEST
+
+START_TEST(a_gang_of_which_a_task_has_stopped_goes_on_to_stop)
+{
+    static struct one job, next;
+    struct one *both[] = {&job, &next};
+    open_both(1);
+    submit(&job, 4, 4, 1);
+    MUST(gang_job_requeue(h.s, job.id));
+    host_run(&h, 0);
+    host_report(&h, job.id, 0, GANG_TASK_STOPPED);
+    host_report(&h, job.id, 3, GANG_TASK_STOPPED);
+    host_run(&h, SECOND);
+    submit(&next, 1, 1, 1);
+    make_anew(1, both, 2);
+    ck_assert_int_eq(host_job_state(&anew, next.id), GANG_JOB_PENDING);
+    host_report(&anew, job.id, 1, GANG_TASK_STOPPED);
+    host_run(&anew, SECOND);
+    ck_assert_int_eq(host_job_state(&anew, next.id), GANG_JOB_PENDING);
+    host_report(&anew, job.id, 2, GANG_TASK_STOPPED);
+    host_run(&anew, SECOND);
+    ck_assert_int_eq(host_gpus_free(&anew) == 0, host_job_state(&anew, job.id) == GANG_JOB_RUNNING);
+    close_both();
+}
+END_TEST
+
+START_TEST(a_fence_of_which_a_task_is_over_goes_on)
+{
+    static struct one job, next;
+    struct one *both[] = {&job, &next};
+    open_both(1);
+    submit(&job, 4, 1, 1);
+    job.spec.loss = GANG_LOSS_COUNT;
+    const int64_t lost[] = {1, 2};
+    MUST(gang_report_node_lost(h.s, host_node(&h, 0)));
+    host_run(&h, SECOND);
+    MUST(gang_report_node_up(h.s, host_node(&h, 0)));
+    MUST(gang_report_tasks(h.s, job.id, 0, GANG_ID_NONE, lost, 2, GANG_TASK_STOPPED));
+    host_run(&h, SECOND);
+    submit(&next, 2, 2, 1);
+    make_anew(1, both, 2);
+    ck_assert_int_eq(host_job_state(&anew, next.id), host_job_state(&h, next.id));
+    close_both();
+}
+END_TEST
+
+/* A preemptor takes five of eight GPUs. What a victim held stays kept for it, also what it will not
+ * use, until the other one has stopped. */
+static void open_preemption(struct one *a, struct one *b, struct one *high, int64_t min)
+{
+    open_both(2);
+    h.lingers = true;
+    submit(a, 4, min, 1);
+    submit(b, 4, 4, 1);
+    high->group = group_of(5, 100, 1000);
+    high->group.min = 5;
+    high->spec = host_job(&high->group, 1);
+    high->spec.queue = "default";
+    high->spec.priority = 5;
+    high->id = host_submit(&h, &high->spec);
+    host_run(&h, 0);
+    ck_assert_int_eq(host_job_state(&h, b->id), GANG_JOB_STOPPING);
+}
+
+static void check_kept(struct one *over, struct one *other, struct one *high)
+{
+    static struct one next;
+    struct one *all[] = {over->id < other->id ? over : other, over->id < other->id ? other : over,
+                         high, &next};
+    submit(&next, 1, 1, 1);
+    ck_assert_int_eq(host_job_state(&h, next.id), GANG_JOB_PENDING);
+    make_anew(2, all, 4);
+    anew.lingers = true;
+    bool shown = false;
+    for (size_t k = 0; k < over->kept.stop_count; k++)
+        shown = shown || over->kept.stop[k].what == GANG_STOP_STOPPED;
+    test_assert(shown);
+    ck_assert_int_eq(host_job_state(&anew, next.id), GANG_JOB_PENDING);
+    host_report_all(&h, other->id, 0, GANG_TASK_STOPPED);
+    host_report_all(&anew, other->id, 0, GANG_TASK_STOPPED);
+    host_run(&h, SECOND);
+    host_run(&anew, SECOND);
+    ck_assert_int_eq(host_job_state(&anew, high->id), GANG_JOB_RUNNING);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(host_job_state(&anew, all[i]->id), host_job_state(&h, all[i]->id));
+        ck_assert_int_eq(host_tasks(&anew, all[i]->id), host_tasks(&h, all[i]->id));
+    }
+    ck_assert_int_eq(host_gpus_free(&anew), host_gpus_free(&h));
+    MUST(gang_cluster_check(anew.stage.c, NULL));
+    close_both();
+}
+
+START_TEST(what_a_victim_has_left_is_kept_for_its_preemptor)
+{
+    static struct one a, b, high;
+    open_preemption(&a, &b, &high, 4);
+    host_report_all(&h, b.id, 0, GANG_TASK_STOPPED);
+    host_run(&h, SECOND);
+    ck_assert_int_eq(host_job_state(&h, b.id), GANG_JOB_PENDING);
+    check_kept(&b, &a, &high);
+}
+END_TEST
+
+/* Some of its tasks stopped for the preemptor; it runs on with the others. */
+START_TEST(what_tasks_of_a_gang_that_runs_on_held_is_kept)
+{
+    static struct one a, b, high;
+    open_preemption(&a, &b, &high, 1);
+    ck_assert_int_eq(host_job_state(&h, a.id), GANG_JOB_RUNNING);
+    restored_keep(&a.kept, &h, a.id);
+    ck_assert_uint_eq(a.kept.stop_count, 1);
+    for (size_t i = 0; i < a.kept.stop[0].task_count; i++)
+        host_report(&h, a.id, a.kept.task[0][i], GANG_TASK_STOPPED);
+    host_run(&h, SECOND);
+    ck_assert_int_eq(host_job_state(&h, high.id), GANG_JOB_PENDING);
+    check_kept(&a, &b, &high);
+}
+END_TEST
+
+START_TEST(what_is_kept_for_no_job_is_free)
+{
+    static struct one a, b, high;
+    open_preemption(&a, &b, &high, 4);
+    host_report_all(&h, b.id, 0, GANG_TASK_STOPPED);
+    host_run(&h, SECOND);
+    restored_keep(&b.kept, &h, b.id);
+    host_open_slow(&anew, 2, 4, 60 * SECOND);
+    anew.now_ns = h.now_ns;
+    restored_submit(&b.kept, &anew, b.id, &b.spec);
+    host_run(&anew, 0);
+    ck_assert_int_eq(host_job_state(&anew, b.id), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_gpus_free(&anew), 4);
+    MUST(gang_cluster_check(anew.stage.c, NULL));
+    close_both();
+}
+END_TEST
+
+START_TEST(memory_that_runs_out_for_what_is_kept_is_tried_again)
+{
+    static struct one a, b, high;
+    struct one *all[] = {&a, &b, &high};
+    open_preemption(&a, &b, &high, 4);
+    host_report_all(&h, b.id, 0, GANG_TASK_STOPPED);
+    host_run(&h, SECOND);
+    host_open_slow(&anew, 2, 4, 60 * SECOND);
+    anew.now_ns = h.now_ns;
+    for (size_t i = 0; i < 3; i++) {
+        restored_keep(&all[i]->kept, &h, all[i]->id);
+        restored_submit(&all[i]->kept, &anew, all[i]->id, &all[i]->spec);
+    }
+    host_run_short_of_memory(&anew);
+    host_report_all(&anew, a.id, 0, GANG_TASK_STOPPED);
+    host_run(&anew, SECOND);
+    ck_assert_int_eq(host_job_state(&anew, high.id), GANG_JOB_RUNNING);
+    MUST(gang_cluster_check(anew.stage.c, NULL));
+    close_both();
+}
+END_TEST
+
+START_TEST(places_that_are_kept_twice_are_refused)
+{
+    static struct one job;
+    struct gang_error error = GANG_ERROR_INIT;
+    struct gang_job_spec spec;
+    gang_job_id id;
+    open_both(1);
+    submit(&job, 4, 1, 1);
+    MUST(gang_job_set_target(h.s, job.id, 1));
+    host_run(&h, 0);
+    host_report(&h, job.id, 2, GANG_TASK_STOPPED);
+    host_run(&h, 0);
+    restored_keep(&job.kept, &h, job.id);
+    spec = job.spec;
+    spec.running = 1;
+    spec.past = &job.kept.past;
+    spec.places = job.kept.place;
+    spec.place_count = job.kept.place_count;
+    spec.stops = job.kept.stop;
+    spec.stop_count = 1;
+    job.kept.kept[0][0].task = 1;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].kept[0]",
+                 "another place");
+    job.kept.kept[0][0].task = 2;
+    job.kept.kept[0][0].node = 12345;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].kept[0]",
+                 "no such node");
+    job.kept.kept[0][0].size = 1;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].kept[0]",
+                 "not set up");
+    job.kept.stop[0].kept_count = SIZE_MAX;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_ERANGE, &error, "stops[0].kept",
+                 "too many");
+    job.kept.stop[0].kept_count = 1;
+    job.kept.stop[0].kept = NULL;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].kept",
+                 "missing");
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(memory_that_runs_out_is_tried_again)
 {
     static struct one job;
@@ -368,6 +626,14 @@ START_TEST(stops_that_contradict_the_places_are_refused)
     EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].what",
                  NULL);
     job.kept.stop[0].what = 0;
+    job.kept.stop[0].unasked = 1;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].unasked",
+                 NULL);
+    job.kept.stop[0].unasked = 0;
+    job.kept.stop[0].apart = 1;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].apart",
+                 NULL);
+    job.kept.stop[0].apart = 0;
     job.kept.stop[0].size = 8;
     EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].size",
                  NULL);
@@ -420,8 +686,17 @@ int main(void)
     tcase_add_test(tc, a_gang_whose_last_tasks_are_fenced_waits_for_them);
     tcase_add_test(tc, a_move_goes_on);
     tcase_add_test(tc, a_move_that_is_cancelled_ends);
+    tcase_add_test(tc, a_move_that_was_given_up_keeps_its_new_places);
     tcase_add_test(tc, a_gang_that_has_stopped_starts_elsewhere_when_the_others_have);
     tcase_add_test(tc, a_move_without_the_other_gangs_of_its_plan_ends);
+    tcase_add_test(tc, a_step_of_which_a_task_has_stopped_goes_on);
+    tcase_add_test(tc, a_gang_of_which_a_task_has_stopped_goes_on_to_stop);
+    tcase_add_test(tc, a_fence_of_which_a_task_is_over_goes_on);
+    tcase_add_test(tc, what_a_victim_has_left_is_kept_for_its_preemptor);
+    tcase_add_test(tc, what_tasks_of_a_gang_that_runs_on_held_is_kept);
+    tcase_add_test(tc, what_is_kept_for_no_job_is_free);
+    tcase_add_test(tc, memory_that_runs_out_for_what_is_kept_is_tried_again);
+    tcase_add_test(tc, places_that_are_kept_twice_are_refused);
     tcase_add_test(tc, memory_that_runs_out_is_tried_again);
     tcase_add_test(tc, stops_that_contradict_the_places_are_refused);
     tcase_add_test(tc, stops_have_the_number_of_their_preemptor_the_earlier_one_the_lower);

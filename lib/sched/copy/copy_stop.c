@@ -140,7 +140,7 @@ static void drop_all(gang_sched *s, const struct pairs *p)
             job->gang[i].stop.handover = NULL;
         }
     }
-    s->stop.deferred = NULL;
+    s->stop.deferred = s->stop.kept = NULL;
     while (s->stop.handovers) {
         struct gang__handover *handover = s->stop.handovers;
         s->stop.handovers = handover->next;
@@ -180,6 +180,13 @@ bool gang__stops_copy(gang_sched *to, const gang_sched *from)
         *last_owed = copy_stop(&p, stop);
         ok = *last_owed != NULL;
         last_owed = ok ? &(*last_owed)->next_of_handover : last_owed;
+    }
+    struct gang__stop **last_kept = &to->stop.kept;
+    for (const struct gang__stop *stop = from->stop.kept; ok && stop;
+         stop = stop->next_of_handover) {
+        *last_kept = copy_stop(&p, stop);
+        ok = *last_kept != NULL;
+        last_kept = ok ? &(*last_kept)->next_of_handover : last_kept;
     }
     if (!ok)
         drop_all(to, &p);

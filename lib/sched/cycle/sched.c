@@ -183,6 +183,7 @@ void gang_sched_free(gang_sched *sched)
     memset(&s->ops, 0, sizeof(s->ops)); /* no more callbacks */
     free_handovers(s);
     free_jobs(s);
+    gang__kept_drop(s, NULL);
     gang__deferred_releases_free(s);
     gang__foreign_free(s);
     gang__views_free(s);

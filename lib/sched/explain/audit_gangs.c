@@ -140,6 +140,8 @@ static const char *stop_fault(const gang_sched *s, const struct gang__gang *g)
             }
     for (const struct gang__stop *stop = s->stop.deferred; stop; stop = stop->next_of_handover)
         unreleased += stop->gang == g && stop->counted;
+    for (const struct gang__stop *stop = s->stop.kept; stop; stop = stop->next_of_handover)
+        unreleased += stop->gang == g;
     if (unreleased != g->stop.unreleased)
         return "its count of unreleased stops is wrong";
     if (g->stop.moving &&

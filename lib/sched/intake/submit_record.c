@@ -74,16 +74,17 @@ static const struct gang__job_options *lay_options(const struct gang__submit *m,
 static struct gang__restored_job *lay_restored(const struct gang_job_spec *j, struct gang__block *b)
 {
     struct gang__restored_job *r, none;
-    size_t places = j->past ? j->place_count : 0;
+    size_t places = j->past ? j->place_count : 0, kept = gang__submit_kept_places(j);
     if (j->place_count == 0 && !j->past)
         return NULL;
     r = gang__block_alloc(b, sizeof(*r));
     r = r ? r : &none;
     memset(r, 0, sizeof(*r));
-    r->places = gang__block_alloc(b, j->place_count * sizeof(*r->places));
+    r->places = gang__block_alloc(b, (j->place_count + kept) * sizeof(*r->places));
     r->past = j->past ? copy(b, j->past, sizeof(*r->past)) : NULL;
     r->stops = gang__block_alloc(b, j->past ? (j->stop_count + 1) * sizeof(*r->stops) : 0);
-    struct gang__found_task *stop_tasks = gang__block_alloc(b, 2 * places * sizeof(*stop_tasks));
+    struct gang__found_task *stop_tasks =
+        gang__block_alloc(b, (j->past ? 4 * places + kept : 0) * sizeof(*stop_tasks));
     r->gone = gang__block_alloc(b, places * sizeof(*r->gone));
     r->promised = gang__block_alloc(b, places * sizeof(*r->promised));
     r->resumes = gang__block_alloc(b, places * sizeof(*r->resumes));

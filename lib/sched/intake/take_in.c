@@ -9,6 +9,7 @@
 #include "sched/order/order.h"
 #include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
+#include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
@@ -69,10 +70,23 @@ static int32_t state_before(const struct gang__job *job)
                                    : GANG_JOB_PENDING;
 }
 
+/* Does it share nodes in time? */
+static bool is_sliced(const struct gang__job *job)
+{
+    const struct gang__restored_job *restored = job->restored;
+    return restored->places && restored->past && restored->past->slice_row > 0;
+}
+
 /* Does it hold its places, or does it resume on them? */
 static bool holds_places(const struct gang__job *job)
 {
-    return job->restored->places && state_before(job) != GANG_JOB_SUSPENDED;
+    return job->restored->places && (state_before(job) != GANG_JOB_SUSPENDED || is_sliced(job));
+}
+
+/* Has the host heard of its start? */
+static bool has_started(const struct gang__job *job)
+{
+    return !is_sliced(job) || job->restored->past->slice_state != GANG_SLICE_WAITS;
 }
 
 /* A suspended gang resumes on its places. False: out of memory. */
@@ -84,7 +98,7 @@ static bool remember_places(gang_sched *s, struct gang__job *job)
         return false;
     for (size_t i = 0; i < job->restored->gone_count; i++)
         gang__ended_tasks_add(g, job->restored->gone[i]);
-    if (state_before(job) != GANG_JOB_SUSPENDED || !job->restored->places)
+    if (!job->restored->places || holds_places(job))
         return true;
     if (!g->places)
         g->places = gang__zalloc(&s->mem, job->restored->place_count, sizeof(*g->places));
@@ -146,10 +160,12 @@ static gang_result make_stops(gang_sched *s, struct gang__job *job, gang_alloc_i
 /* Nothing runs, and no stop is left of what ran: fences alone hold places. */
 static bool is_fenced(const struct gang__job *job)
 {
-    bool fenced = job->restored->past->state == GANG_JOB_STOPPING;
-    for (size_t i = 0; i < job->restored->kept_stop_count; i++)
-        fenced = fenced && job->restored->stops[i].what == GANG_STOP_FENCED;
-    return fenced && job->restored->kept_stop_count > 0;
+    const struct gang__restored_job *restored = job->restored;
+    bool leaves = !is_sliced(job) || (restored->past->slice_flags & GANG_SLICE_LEAVES);
+    bool fenced = restored->past->state == GANG_JOB_STOPPING && leaves;
+    for (size_t i = 0; i < restored->kept_stop_count; i++)
+        fenced = fenced && restored->stops[i].what == GANG_STOP_FENCED;
+    return fenced && restored->kept_stop_count > 0;
 }
 
 static void restore_stops(gang_sched *s, struct gang__job *job, struct gang__stop *stops)
@@ -191,14 +207,9 @@ static void set_past(gang_sched *s, struct gang__job *job)
     if (past->target >= 0)
         gang__reports_divide_target(job, past->target);
     for (uint32_t i = 0; i < job->gang_count; i++)
-        if (past->state == GANG_JOB_SUSPENDED)
+        if (past->state == GANG_JOB_SUSPENDED && has_started(job))
             job->gang[i].begun = true;
 }
-
-/* Why a job is refused. */
-struct refusal_text {
-    char s[2 * sizeof(((struct gang_error *)0)->text)];
-};
 
 /* ---- taking in ------------------------------------------------------------------------------- */
 
@@ -212,13 +223,17 @@ static void adopt(gang_sched *s, struct gang__job *job, struct gang__request_cla
     g->request_class = in;
     g->alloc = alloc;
     gang__gang_count(s, g);
-    g->started_ns = job->started_ns = started_ns > 0 ? started_ns : s->now_ns;
+    g->started_ns = started_ns > 0 ? started_ns : s->now_ns;
     g->served_ns = 0;
+    if (has_started(job))
+        job->started_ns = g->started_ns;
     gang__wake_calendar(s);
     gang__usage_in(s, g);
     gang__victims_enter(s, g);
     if (job->leaf_user)
         gang__order_rekey_user(s, job->leaf, job->leaf_user);
+    if (!has_started(job))
+        return;
     g->begun = true;
     gang__reports_started(s, g);
     gang__reports_note_minimum(s, g);
@@ -249,22 +264,6 @@ static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__queue_
            gang__job_register_waiter(s, job);
 }
 
-/* Allocate the places that the job holds. GANG_OK, GANG_ENOMEM; else they are not free: `text` says
- * why. */
-static gang_result adopt_places(gang_sched *s, const struct gang__job *job,
-                                const struct gang__request_class *in, gang_alloc_id *alloc,
-                                struct refusal_text *text)
-{
-    const struct gang__restored_job *restored = job->restored;
-    struct gang_error error = GANG_ERROR_INIT;
-    gang_result r = gang_alloc_adopt(s->worker, in->request, restored->places,
-                                     (int64_t)restored->place_count, alloc, &error);
-    if (r != GANG_OK)
-        snprintf(text->s, sizeof(text->s), "its places are not free: %s: %s", error.path,
-                 error.text);
-    return r;
-}
-
 /* Refuse a submitted job: the host gets the event, and the record is freed. */
 static void refuse(gang_sched *s, struct gang__job *job, const char *text)
 {
@@ -286,9 +285,39 @@ static void refuse(gang_sched *s, struct gang__job *job, const char *text)
     gang__job_free(s, job);
 }
 
-/* The tables have memory for it. */
-static void enter_tables(gang_sched *s, struct gang__job *job)
+/* Its leaf is set. */
+static gang_result take_places(gang_sched *s, struct gang__job *job, gang_request *request,
+                               gang_alloc_id *alloc, struct gang_error *error)
 {
+    if (is_sliced(job))
+        return gang__slice_restore(s, &job->gang[0], request, alloc, error);
+    return gang_alloc_adopt(s->worker, request, job->restored->places,
+                            (int64_t)job->restored->place_count, alloc, error);
+}
+
+/* The places of a restored job are taken, or its past contradicts that of others. */
+static void end_refused(gang_sched *s, struct gang__job *job, gang_result why,
+                        const struct gang_error *error)
+{
+    char text[2 * sizeof(error->text)];
+    gang__job_count(s, job);
+    snprintf(text, sizeof(text), "%s: %s: %s",
+             why == GANG_ENOFIT ? "its places are not free" : "it cannot be restored", error->path,
+             error->text);
+    gang__job_end(s, job, GANG_END_REFUSED, text);
+}
+
+/* From now on the scheduler knows the job. */
+static void enter_tables(gang_sched *s, struct gang__job *job, struct gang__request_class *in)
+{
+    job->submitted_ns = s->now_ns;
+    if (job->restored->past)
+        set_past(s, job);
+    if (job->gang[0].places)
+        job->gang[0].request_class = in;
+    job->due_ns = INT64_MAX;
+    set_age(s, job);
+    gang__time_limit_predict(s, job);
     gang__hash_insert(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
     gang__set_insert_end(&s->by_id, &job->by_id, 1);
     s->job_count++;
@@ -317,42 +346,38 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     if (!make_ready(s, job, leaf))
         return false;
     struct gang__request_class *in = class_at_places(s, job);
-    struct refusal_text text;
+    struct gang_error error = GANG_ERROR_INIT;
     if (!remember_places(s, job))
         return false;
-    if (holds_places(job))
-        adopted = adopt_places(s, job, in, &alloc, &text);
-    if (adopted == GANG_ENOMEM)
-        return false;
     job->leaf = leaf;
+    for (size_t i = 0; i < job->restored->apart_count && adopted == GANG_OK; i++)
+        adopted = gang__kept_make(s, &job->gang[0], in->request, &job->restored->apart[i], &error);
+    if (holds_places(job) && adopted == GANG_OK)
+        adopted = take_places(s, job, in->request, &alloc, &error);
     struct gang__stop *stops = NULL;
     if (adopted == GANG_OK && make_stops(s, job, alloc, &stops) != GANG_OK) {
         gang__give_back_or_defer(s, NULL, alloc, NULL, 0);
+        adopted = GANG_ENOMEM;
+    }
+    if (adopted != GANG_OK && job->restored->apart_count > 0)
+        gang__kept_drop(s, &job->gang[0]);
+    if (adopted == GANG_ENOMEM) {
         job->leaf = NULL;
         return false;
     }
-    job->submitted_ns = s->now_ns;
-    if (job->restored->past)
-        set_past(s, job);
-    if (job->gang[0].places)
-        job->gang[0].request_class = in;
-    job->due_ns = INT64_MAX;
-    set_age(s, job);
-    gang__time_limit_predict(s, job);
-    enter_tables(s, job);
+    enter_tables(s, job, in);
     if (adopted != GANG_OK) {
-        gang__job_count(s, job);
-        gang__job_end(s, job, GANG_END_REFUSED, text.s);
+        end_refused(s, job, adopted, &error);
         return true;
     }
     if (alloc != GANG_ID_NONE)
         adopt(s, job, in, alloc);
     gang__job_count(s, job);
     gang__job_arrived(s, job);
-    if (job->counted_running)
-        gang__job_state(s, job, GANG_REASON_NONE, "runs already");
-    else if (job->gang[0].places)
+    if (job->gang[0].places || gang__slice_is_suspended(&job->gang[0]))
         gang__job_state(s, job, GANG_REASON_NONE, "suspended");
+    else if (job->counted_running)
+        gang__job_state(s, job, GANG_REASON_NONE, "runs already");
     restore_stops(s, job, stops);
     if (job->restored->past && alloc != GANG_ID_NONE)
         gang__reports_restored(s, &job->gang[0]);

@@ -261,6 +261,9 @@ static void forget_in_handovers(gang_sched *s, const struct gang__job *job)
     for (struct gang__stop *stop = s->stop.deferred; stop; stop = stop->next_of_handover)
         if (stop->gang && stop->gang->job == job)
             stop->gang = NULL;
+    for (struct gang__stop *stop = s->stop.kept; stop; stop = stop->next_of_handover)
+        if (stop->gang && stop->gang->job == job)
+            stop->gang = NULL;
 }
 
 void gang__jobs_forget(gang_sched *s)

@@ -136,8 +136,12 @@ static void end_stopped(gang_sched *s, struct gang__gang *g)
 static void begin_moves(gang_sched *s, struct gang__handover *handover)
 {
     for (struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover) {
+        if (stop->gave_up)
+            gang__handover_hold(s, handover, stop->to, stop->to_count);
+        if (stop->stopped)
+            continue;
         struct gang__job *job = stop->gang->job;
-        if (stop->to && !stop->gang->stop.moving) {
+        if (stop->to && !stop->gave_up && !stop->gang->stop.moving) {
             gang__move_begin(s, stop);
             gang__job_count(s, job);
             gang__job_settle(s, job);
@@ -154,7 +158,7 @@ static bool move_in_snapshot(gang_sched *s, struct gang__stop *stop, void *with)
 {
     const struct gang__gang *taker = with;
     gang_result r = GANG_OK;
-    if (stop->because != taker->job->id)
+    if (stop->because != taker->job->id || !stop->gang)
         return true;
     for (int64_t i = 0; i < stop->to_count && r != GANG_ENOMEM; i++)
         r = gang__snapshot_adopt(s->worker, s->scratch, gang__gang_request(stop->gang),
@@ -170,17 +174,24 @@ static gang_result restore(gang_sched *s, struct gang__gang *taker, int32_t reas
         return GANG_ENOMEM;
     if (!each_restored(s, release_in_snapshot, taker))
         return GANG_ENOMEM;
+    for (struct gang__stop *stop = s->stop.kept; stop; stop = stop->next_of_handover)
+        if (!release_in_snapshot(s, stop, taker))
+            return GANG_ENOMEM;
     struct gang__preemption p;
     gang__preempt_set_up(&p, s, taker);
     gang_result r = place(&p);
     if (r == GANG_OK && !each_restored(s, move_in_snapshot, taker))
         r = GANG_ENOMEM;
+    for (struct gang__stop *stop = s->stop.kept; r == GANG_OK && stop;
+         stop = stop->next_of_handover)
+        r = move_in_snapshot(s, stop, taker) ? GANG_OK : GANG_ENOMEM;
     if (r != GANG_OK)
         return r;
     struct gang__handover *handover =
         gang__handover_new(s, taker, &s->placement, p.grow_group, reason);
     if (!handover)
         return GANG_ENOMEM;
+    gang__kept_hand_over(s, handover);
     (void)each_restored(s, hand_over, handover);
     gang__partition_keep(s, taker);
     gang__handover_begin(s, handover);
@@ -217,6 +228,8 @@ void gang__handovers_restore(gang_sched *s)
         }
         (void)each_restored(s, forget, &because);
     }
-    if (!s->stop.restored)
-        end_all_stopped(s);
+    if (s->stop.restored)
+        return;
+    gang__kept_drop(s, NULL); /* nothing is handed over to those jobs */
+    end_all_stopped(s);
 }

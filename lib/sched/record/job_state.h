@@ -32,11 +32,15 @@ struct gang__array {
 /* Tasks of a restored job that stop in one step, or are fenced (gang_job_stop). */
 struct gang__kept_stop {
     int32_t what, reason, end; /* GANG_STOP_* */
-    bool whole;
+    bool whole, unasked;
     int32_t handover, starts_as;
     int64_t deadline_ns, next_ns;
     gang_job_id preemptor;
-    struct gang__found task; /* those that have not stopped, ascending; in the block of the job */
+    /* Those that have not stopped, and all that have a place; ascending, in the block of the job */
+    struct gang__found task, all;
+    struct gang_placement *targets; /* where they were to move, and do not */
+    size_t target_count;
+    struct gang_placement *places; /* `apart`: of all; an allocation of its own */
 };
 
 /* A job and reservations. */
@@ -72,7 +76,11 @@ struct gang__restored_job {
     struct gang_job_past *past;    /* of a job that the host restores; NULL: none */
     struct gang__kept_stop *stops; /* of that: the tasks that stop, or are fenced */
     size_t kept_stop_count;
-    int64_t *gone; /* of that: numbers of tasks that have ended */
+    struct gang__kept_stop *apart; /* of those behind them: what the gang has left */
+    size_t apart_count;
+    struct gang__kept_stop
+        *slice_stop; /* of that: its quantum is over; NULL: none. Behind `stops` */
+    int64_t *gone;   /* of that: numbers of tasks that have ended */
     size_t gone_count;
     struct gang_placement *promised; /* of that: places that are kept for it */
     size_t promised_count;

@@ -169,6 +169,7 @@ struct gang__stop_sched {
     const struct gang__stop_hooks *hooks; /* what slices do when an allocation goes */
     struct gang__handover *handovers;
     bool restored;               /* some stop is `restored` */
+    struct gang__stop *kept;     /* of restored jobs: have stopped, and wait for their handover */
     struct gang__stop *deferred; /* stopped, but a thread still reads what they held: by
                                   * next_of_handover */
 };

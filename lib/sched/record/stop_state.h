@@ -45,6 +45,7 @@ struct gang__stop {
      * the order of these numbers */
     int32_t restored;
     int32_t starts_as; /* restored: why `because` starts then; untold: why its gang started */
+    bool gave_up; /* restored: it does not move to `to`; what is free there is kept all the same */
     bool untold, took; /* the host had not heard of the start of its gang; others stopped for it */
 };
 

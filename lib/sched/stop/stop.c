@@ -333,7 +333,7 @@ void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gan
     stop->killed = kept->what == GANG_STOP_KILLED;
     stop->restored = kept->handover > 0 || kept->what != GANG_STOP_MOVED ? kept->handover : 1;
     stop->starts_as = kept->starts_as;
-    stop->asked = true;
+    stop->asked = !kept->unasked;
     s->stop.restored = s->stop.restored || stop->restored;
     stop->next = g->stop.first;
     g->stop.first = stop;
@@ -344,6 +344,8 @@ void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gan
         g->preempt.stopped = true;
     else if (!stop->tasks)
         gang__job_ends_after(job, stop->reason);
+    if (stop->left < stop->own_count)
+        gang__stop_mark(s, stop);
     gang__job_state(s, job, stop->reason, "stopping");
 }
 

@@ -43,6 +43,14 @@ struct gang__stop *gang__stop_new_kept(gang_sched *s, struct gang__gang *g,
 void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gang__kept_stop *kept);
 void gang__job_ends_after(struct gang__job *job, int32_t reason);
 
+/* Of a restored job: adopt what its gang has left, and a handover keeps. GANG_OK; GANG_ENOMEM; as
+ * gang_alloc_adopt(). _drop(): release what the gang (NULL: any) has so. _hand_over(): the handover
+ * gets what is kept for its taker. */
+gang_result gang__kept_make(gang_sched *s, struct gang__gang *g, gang_request *request,
+                            const struct gang__kept_stop *kept, struct gang_error *error);
+void gang__kept_drop(gang_sched *s, const struct gang__gang *g);
+void gang__kept_hand_over(gang_sched *s, struct gang__handover *handover);
+
 /* Both steps without a handover: ask tasks (NULL: all) of a gang to stop. What the tasks hold
  * leaves usage now. end: how the job ends when all its tasks have stopped (GANG_END_NONE: the job
  * waits again). GANG_OK: the tasks stopped at once; 1: they are stopping; GANG_ENOMEM: nothing
@@ -115,6 +123,9 @@ int gang__by_number(const void *a, const void *b);
 /* Begin a handover: the taker leaves the wait order, and the free capacity of its places is
  * kept. */
 void gang__handover_begin(gang_sched *s, struct gang__handover *handover);
+/* Keeps what is free of these places. Both snapshots are those of the attempt. */
+void gang__handover_hold(gang_sched *s, struct gang__handover *handover,
+                         const struct gang_placement *places, int64_t place_count);
 struct gang__handover *gang__handover_new(gang_sched *s, struct gang__gang *taker,
                                           const struct gang__places *places, int32_t grow_group,
                                           int32_t reason);

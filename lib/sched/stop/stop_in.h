@@ -16,10 +16,6 @@ static inline bool gang__stop_is_for_others(int32_t reason)
 bool gang__stop_ask(gang_sched *s, struct gang__stop *stop);
 bool gang__stop_ask_again(gang_sched *s, struct gang__stop *stop);
 
-/* Keeps what is free of these places. Both snapshots are those of the attempt. */
-void gang__handover_hold(gang_sched *s, struct gang__handover *handover,
-                         const struct gang_placement *places, int64_t place_count);
-
 /* Allocate the numbers of `tasks` tasks, and of those that have not stopped. False: out of
  * memory. */
 bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *stop, size_t tasks);
