@@ -176,7 +176,8 @@ static struct gang__buckets buckets_after(struct gang__layout layout,
     if (gang__op_code(gang__load_relaxed(&op->where)) == GANG__OP_LEASE)
         return (struct gang__buckets){0, gang__bucket_for_cpu(0)}; /* nothing is free */
     unsigned end = GANG__WORD_SHARES + gang__share_words(layout);
-    for (unsigned k = 0; k < end; k++)
+    payload[GANG__WORD_HEAD] = gang__payload(gang__load(&words->cell->word[GANG__WORD_HEAD]));
+    for (unsigned k = GANG__WORD_SHARES; k < end; k++)
         payload[k] = gang__payload(gang__load(gang__word_in(words, k)));
     for (const struct gang__op *stop = op + n; op < stop; op++) {
         unsigned word = gang__op_word(gang__load_relaxed(&op->where));

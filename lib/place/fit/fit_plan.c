@@ -84,18 +84,6 @@ bool gang__plan_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t
            gang__grow(mem, (void **)&p->tasks.plan, &p->tasks.cap, tasks, sizeof(*p->tasks.plan));
 }
 
-size_t gang__plan_words(struct gang__plan *p, size_t count)
-{
-    if (!gang__grow(&p->c->mem, (void **)&p->word, &p->word_cap, p->words + count,
-                    sizeof(*p->word))) {
-        p->out.failed = true;
-        return SIZE_MAX;
-    }
-    size_t at = p->words;
-    p->words += count;
-    return at;
-}
-
 void gang__plan_rollback(struct gang__plan *p, size_t tasks)
 {
     while (p->tasks.count > tasks) {

@@ -359,7 +359,17 @@ static inline uint32_t gang__share_asked(uint32_t share, int64_t gpu_memory,
 }
 
 /* Reserves `count` words in plan.word, at the returned place; SIZE_MAX if out of memory. */
-size_t gang__plan_words(struct gang__plan *p, size_t count);
+static inline size_t gang__plan_words(struct gang__plan *p, size_t count)
+{
+    if (!gang__grow(&p->c->mem, (void **)&p->word, &p->word_cap, p->words + count,
+                    sizeof(*p->word))) {
+        p->out.failed = true;
+        return SIZE_MAX;
+    }
+    size_t at = p->words;
+    p->words += count;
+    return at;
+}
 
 /* Take back the last planned tasks until `tasks` are left. */
 void gang__plan_rollback(struct gang__plan *p, size_t tasks);

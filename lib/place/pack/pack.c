@@ -92,7 +92,6 @@ static bool pack(struct gang__plan *p, bool proof)
     const gang_request *request = p->request;
     const int32_t policy = gang__policy_order(p, proof);
     struct gang__pack k = {p, request, request->by_size, policy, GANG__NO_LEVEL, request->insists};
-    uint32_t most = highest_tier(p, proof);
     p->mode.worst_fit = proof || p->mode.empty;
     p->mode.exact_reads = proof;
     p->mode.skip_claimed = p->out.skipped = false;
@@ -102,6 +101,7 @@ static bool pack(struct gang__plan *p, bool proof)
             gang__undo(p, 0, 0);
         return placed;
     }
+    uint32_t most = highest_tier(p, proof);
     bool few = !proof && !p->mode.empty && all_want_few(&k), placed = false;
     for (p->tier.limit = 0; p->tier.limit < most && !placed && !p->out.failed; p->tier.limit++)
         placed = place_well(&k, few);

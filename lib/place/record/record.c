@@ -59,7 +59,8 @@ bool gang__plan_takes_all(struct gang__plan *p, const struct gang__node_copy *v)
     return v->node && takes_all(p, v, gang__words_was(p, v), gang__words_now(p, v));
 }
 
-static void add_node_copy(gang_worker *w, struct gang__plan *p, const struct gang__node_copy *v)
+static inline void add_node_copy(gang_worker *w, struct gang__plan *p,
+                                 const struct gang__node_copy *v)
 {
     const uint64_t *was = gang__words_was(p, v), *now = gang__words_now(p, v);
     if (v->node && takes_all(p, v, was, now) &&
@@ -86,12 +87,13 @@ static void add_node_copy(gang_worker *w, struct gang__plan *p, const struct gan
     gang__cell_ops_end(&ops);
 }
 
-static inline gang_result commit(gang_worker *w, struct gang__plan *p)
+/* Describes the commit of a plan for several nodes. False: out of memory. */
+static bool describe_many(gang_worker *w, struct gang__plan *p)
 {
     struct gang__placer *placer = w->place;
     size_t touched = 0, ops = 0;
     if (!gang__order_reserve(w, p->nodes.count))
-        return GANG_ENOMEM;
+        return false;
     for (size_t i = 0; i < p->nodes.count; i++) {
         if (!is_touched(p, &p->nodes.copy[i]))
             continue;
@@ -99,11 +101,32 @@ static inline gang_result commit(gang_worker *w, struct gang__plan *p)
         ops += p->nodes.copy[i].words;
     }
     if (gang__commit_reserve(&w->commit, ops) != GANG_OK)
-        return GANG_ENOMEM;
+        return false;
     gang__sort_keys(placer->order, touched);
     gang__commit_begin(&w->commit);
     for (size_t i = 0; i < touched; i++)
         add_node_copy(w, p, &p->nodes.copy[(uint32_t)placer->order[i]]);
+    return true;
+}
+
+/* The same for any plan. Nothing is to be sorted for one node. */
+static inline bool describe(gang_worker *w, struct gang__plan *p)
+{
+    const struct gang__node_copy *only = p->nodes.copy;
+    if (p->nodes.count != 1)
+        return describe_many(w, p);
+    if (gang__commit_reserve(&w->commit, only->words) != GANG_OK)
+        return false;
+    gang__commit_begin(&w->commit);
+    if (is_touched(p, only))
+        add_node_copy(w, p, only);
+    return true;
+}
+
+static inline gang_result commit(gang_worker *w, struct gang__plan *p)
+{
+    if (!describe(w, p))
+        return GANG_ENOMEM;
     gang_result r = gang__commit_run_indexed(&w->commit, false);
     if (r != GANG_OK)
         w->stats.conflicts++;
@@ -252,11 +275,6 @@ static void append(struct gang__alloc *a, const struct gang__plan *p)
     a->tasks += (uint32_t)p->tasks.count;
     if (p->request->exclusive)
         gang__exclusive_append(a, p);
-}
-
-bool gang__plan_complete(struct gang__plan *p)
-{
-    return gang__rank_tasks(p) && (!p->request->exclusive || gang__exclusive_hold(p));
 }
 
 /* Entries of a record for what is planned, at most. */

@@ -7,6 +7,7 @@
 #include "place/record/placer.h"
 #include "place/record/places.h"
 #include "place/record/running.h"
+#include "place/record/task_order.h"
 
 /* Releases may disturb a search. It is repeated this often, then the refusal stays unproved. */
 enum { GANG__SEARCHES = 64 };
@@ -16,7 +17,10 @@ bool gang__order_reserve(gang_worker *w, size_t keys);
 
 /* Complete a plan that has all its tasks: order the tasks, plan the holders. False: out of
  * memory. */
-bool gang__plan_complete(struct gang__plan *p);
+static inline bool gang__plan_complete(struct gang__plan *p)
+{
+    return gang__rank_tasks(p) && (!p->request->exclusive || gang__exclusive_hold(p));
+}
 
 /* A BUSY record of a request, with memory for so many entries of so many words in all, and for
  * their release with this worker. GANG_OK; GANG_ENOMEM, GANG_ELIMIT: *a is NULL. */

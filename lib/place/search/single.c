@@ -21,12 +21,17 @@ bool gang__search_is_single(const struct gang__plan *p)
     return p->request->single && !p->mode.empty && !p->snap && !p->tier.modes && !p->others.bars;
 }
 
-/* Tries the nodes of one index word. */
+/* Tries the nodes of one index word, first those from the worker's bit on. */
 static bool try_word(struct gang__plan *p, uint32_t class_id, unsigned row, uint32_t base,
                      uint32_t bits)
 {
-    for (; bits && !p->out.failed; bits &= bits - 1) {
-        uint32_t slot = base + (uint32_t)__builtin_ctz(bits);
+    uint32_t first = bits & UINT32_MAX << p->start.bit, then = bits ^ first;
+    for (; (first || then) && !p->out.failed; first &= first - 1) {
+        if (!first) {
+            first = then;
+            then = 0;
+        }
+        uint32_t slot = base + (uint32_t)__builtin_ctz(first);
         gang__node_prefetch(&p->c->commit, slot);
         if (gang__plan_single(p, slot))
             return true;
@@ -41,28 +46,28 @@ static bool try_word(struct gang__plan *p, uint32_t class_id, unsigned row, uint
 static bool try_slots(struct gang__plan *p, uint32_t class_id, unsigned row, uint32_t slot,
                       uint32_t end)
 {
-    uint32_t first_bits = UINT32_MAX << p->start.bit, more;
+    uint32_t more;
     while (!p->out.failed &&
            (slot = gang__index_next(&p->c->commit, class_id, row, slot, &more)) < end) {
         uint32_t base = slot - slot % GANG__FAN, bits = (more << 1 | 1) << slot % GANG__FAN;
         if (end - base < GANG__FAN)
             bits &= ((uint32_t)1 << (end - base)) - 1;
-        if (!gang__contention_skips(p, base) &&
-            (try_word(p, class_id, row, base, bits & first_bits) ||
-             try_word(p, class_id, row, base, bits & ~first_bits)))
+        if (!gang__contention_skips(p, base) && try_word(p, class_id, row, base, bits))
             return true;
         slot = base + GANG__FAN;
     }
     return false;
 }
 
-static inline bool try_row(struct gang__plan *p, uint32_t class_id, unsigned row)
+/* The slots from the worker's start on, then those before it. */
+static bool try_row(struct gang__plan *p, uint32_t class_id, unsigned row)
 {
-    uint32_t start = p->start.slot;
     if (gang__index_empty(&p->c->commit, class_id, row))
         return false;
-    return try_slots(p, class_id, row, start, GANG__NO_SLOT) ||
-           (start && try_slots(p, class_id, row, 0, start));
+    for (uint32_t from = p->start.slot, end = GANG__NO_SLOT; end; end = from, from = 0)
+        if (try_slots(p, class_id, row, from, end))
+            return true;
+    return false;
 }
 
 bool gang__search_single(struct gang__plan *p)

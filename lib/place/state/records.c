@@ -43,14 +43,8 @@ static void buffer_put(gang_worker *w, const struct gang__alloc *a, uint64_t *bu
     }
 }
 
-bool gang__alloc_reserve(gang_worker *w, struct gang__alloc *a, size_t words)
+bool gang__alloc_enlarge(gang_worker *w, struct gang__alloc *a, size_t words)
 {
-    if (!a->data) {
-        a->data = a->small;
-        a->cap_log = GANG__SMALL_CLASS;
-    }
-    if (words <= (size_t)1 << a->cap_log)
-        return true;
     uint32_t k = SMALLEST_CLASS;
     while ((size_t)1 << k < words)
         k++;

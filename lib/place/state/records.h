@@ -173,7 +173,15 @@ static inline uint16_t gang__owner_of(const gang_worker *w)
 
 /* Give a record at least `words` words of data; what it holds is kept. False: out of memory,
  * nothing changed. */
-bool gang__alloc_reserve(gang_worker *w, struct gang__alloc *a, size_t words);
+bool gang__alloc_enlarge(gang_worker *w, struct gang__alloc *a, size_t words);
+static inline bool gang__alloc_reserve(gang_worker *w, struct gang__alloc *a, size_t words)
+{
+    if (!a->data) {
+        a->data = a->small;
+        a->cap_log = GANG__SMALL_CLASS;
+    }
+    return words <= (size_t)1 << a->cap_log || gang__alloc_enlarge(w, a, words);
+}
 
 /* A free record, BUSY, and back. */
 gang_result gang__alloc_new(gang_worker *w, struct gang__alloc **a);
