@@ -69,7 +69,30 @@ enum {
     /** They have stopped, and start again at the places that are kept for them (GANG_REASON_MOVE,
      *  gang_job_promised_each()) as soon as all other gangs that were moved by the same decision
      *  have stopped. */
-    GANG_STOP_MOVED = 3
+    GANG_STOP_MOVED = 3,
+    /** Time slicing: their time slice has ended, and they have not suspended yet. The members from
+     *  `end` to `preemptor` are 0, and `next_ns` is `deadline_ns`. */
+    GANG_STOP_SLICE = 4
+};
+
+/** State of a gang in time slicing (gang_job_past.slice_state). */
+enum {
+    GANG_SLICE_WAITS = 0,      /**< before its first time slice: op start was not called yet */
+    GANG_SLICE_RUNS = 1,       /**< it runs */
+    GANG_SLICE_SUSPENDING = 2, /**< op suspend was called (GANG_STOP_SLICE) */
+    GANG_SLICE_SUSPENDED = 3   /**< it is suspended */
+};
+
+/** Flags of gang_job_past.slice_flags. */
+enum {
+    /** of the matrix: all gangs of the active row run, or were refused: its time slice has begun */
+    GANG_SLICE_BEGUN = 1,
+    GANG_SLICE_GPUS = 2,    /**< of the matrix: GPUs are shared in time (quantum_gpus) */
+    GANG_SLICE_REFUSED = 4, /**< the host refused to resume the gang in this time slice */
+    /** other tasks stopped for the gang: it is not preempted before its first time slice */
+    GANG_SLICE_TOOK = 8,
+    /** the whole gang stops, or is fenced, for good; it blocks its place until it has stopped */
+    GANG_SLICE_LEAVES = 16
 };
 
 /** Tasks of a job that the host was asked to stop by one call of an op, or that were lost
@@ -94,11 +117,16 @@ struct gang_job_stop {
     int64_t next_ns;
     const int64_t *tasks; /**< numbers of the tasks that have not stopped yet, ascending */
     size_t task_count;
+    /** places of those that have stopped: they are kept until the others have, too, and with
+     *  `handover` until the preemptor gets them. They are not in gang_job_spec.places. `node` is
+     *  that of the cluster to which this is given */
+    const struct gang_placement *kept;
+    size_t kept_count;
 };
 
-#define GANG_JOB_STOP_INIT                                               \
-    {                                                                    \
-        sizeof(struct gang_job_stop), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0 \
+#define GANG_JOB_STOP_INIT                                                        \
+    {                                                                             \
+        sizeof(struct gang_job_stop), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, NULL, 0 \
     }
 
 /**
@@ -117,11 +145,12 @@ struct gang_job_stop {
  *     node that is down.
  *   - These start from zero: service before the last start, cooldowns, the bounds of bypassing,
  *     heartbeats, and the shapes of tasks that GANG_POLICY_FGD and _HEADROOM learned.
- *   - What tasks held that have stopped is free at once, though other tasks of their step, or other
- *     gangs that stop for the same job, have not stopped; so is what was kept for a move that was
- *     given up since.
- *   - A gang with time slices has its nodes to itself. A running job without any running task waits
- *     to start. A job whose groups wait for each other cannot be running.
+ *   - What a step held whose tasks have all stopped is free at once, though other gangs that stop
+ *     for the same job have not stopped; so is what was kept for a move that was given up since.
+ *   - A running job without any running task waits to start. A job whose groups wait for each other
+ *     cannot be running. A gang that shares nodes in time ends (GANG_END_REFUSED) if its queue does
+ *     not slice any more, if jobs of one matrix contradict each other, or if its place is taken in
+ *     its row; the text names what.
  */
 struct gang_job_past {
     size_t size; /**< sizeof(struct gang_job_past) */
@@ -162,12 +191,21 @@ struct gang_job_past {
      *  that are not in the cluster are ignored. gang_job_get_past() sets this to NULL */
     const char *const *failed_nodes;
     size_t failed_node_count;
+    /** Of a gang that shares nodes in time (gang_queue_spec.quantum_ns): its row, from 1. 0: it does
+     *  not, and the following are 0. If it is suspended between two quanta, `state` is SUSPENDED,
+     *  and `places` are taken all the same. */
+    int32_t slice_row;
+    int32_t slice_state;  /**< GANG_SLICE_* */
+    int32_t slice_flags;  /**< GANG_SLICE_BEGUN, _GPUS, _REFUSED, _TOOK, _LEAVES, or 0 */
+    int32_t slice_active; /**< the active row of its matrix, from 1 */
+    int64_t slice_order;  /**< ascends in the order in which the gangs came to the matrix; from 1 */
+    int64_t slice_end_ns; /**< end of the quantum; INT64_MAX: it is not counted */
 };
 
 #define GANG_JOB_PAST_INIT                                                                    \
     {                                                                                         \
         sizeof(struct gang_job_past), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1, 0, 0, \
-            NULL, 0                                                                           \
+            NULL, 0, 0, 0, 0, 0, 0, 0                                                         \
     }
 
 /** Whether a job may be preempted (gang_job_spec.preemptible). */

@@ -992,9 +992,10 @@ GANG_API gang_result gang_job_suspended_each(gang_sched *sched, gang_job_id id, 
 typedef int32_t (*gang_job_stop_fn)(const struct gang_job_stop *stop, void *user);
 
 /** Visit the stops of a job that are under way (struct gang_job_stop), and its fences, the oldest
- *  first, for gang_job_spec.stops. @return GANG_OK; GANG_EINVAL; GANG_ESTALE; the visitor's result:
+ *  first, for gang_job_spec.stops; last the tasks that are to suspend at the end of a time slice
+ *  (GANG_STOP_SLICE). @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_ENOMEM; the visitor's result:
  *  a value other than 0 ends the visit. Owner. O(stops * (stops + jobs that wait for victims) +
- *  stopping tasks). */
+ *  stopping tasks), and O(tasks) for each stop of which some tasks have stopped. */
 GANG_API gang_result gang_job_stop_each(gang_sched *sched, gang_job_id id, gang_job_stop_fn visit,
                                         void *user) GANG_MUST_CHECK;
 
@@ -1136,15 +1137,19 @@ enum {
  *   - A task that runs where it is booked: nothing changes. Being listed counts as a heartbeat.
  *   - A task of this node that runs on other devices or cores of it: if these are free, it has them
  *     from now on, and its old ones are free (GANG_LOG_REBOUND). Tasks may have changed places
- *     with each other. gang_alloc_each() shows the new places. Tasks of exclusive allocations and
- *     of gangs that share nodes in time are not compared.
+ *     with each other. gang_alloc_each() shows the new places. A task of an exclusive allocation
+ *     may have any devices and cores of its node that no other task of it has. A task of a gang
+ *     that shares nodes in time may have what no other gang of its row has and, if it runs now, no
+ *     other gang that runs.
  *   - Otherwise the place is in *conflict*: others have it in the books, or no such task runs
  *     there. Op conflict and op log (GANG_LOG_CONFLICT) name both. No job is stopped: the host
  *     decides which of the two is to go.
  *   - What others use, and what a task in conflict uses beyond what it holds, is *held*: an
  *     allocation of no job, which gang_node_each() shows. It takes what is free at once, and what
  *     is booked for another task as soon as that is released, before any job gets it. Only
- *     a thread that allocates on the cluster without the scheduler may be faster.
+ *     a thread that allocates on the cluster without the scheduler may be faster. On a node that
+ *     gangs share in time no other gang comes before the conflict is over; those that are there go
+ *     on to take turns as booked, and the next report tells of it again.
  *   - Tasks that are booked on the node and are not listed stay, but see GANG_PLACES_COMPLETE.
  * A report replaces all that earlier reports about the node said of others: what it does not list
  * is free again. What a task holds in conflict is also released when that task ends, and everything

@@ -19,6 +19,7 @@ struct restored {
     uint64_t cores[KEPT_TASKS][GANG_MAX_CORES / 64];
     struct gang_job_stop stop[KEPT_STOPS];
     int64_t task[KEPT_STOPS][KEPT_TASKS];
+    struct gang_placement kept[KEPT_STOPS][KEPT_TASKS];
 };
 
 static inline struct gang_running_spec *restored_place(struct restored *k, gang_node_id node,
@@ -88,6 +89,10 @@ static inline int32_t restored_stop(const struct gang_job_stop *stop, void *user
     if (stop->task_count)
         memcpy(k->task[n], stop->tasks, stop->task_count * sizeof(*stop->tasks));
     k->stop[n].tasks = k->task[n];
+    ck_assert_uint_le(stop->kept_count, KEPT_TASKS); /* the nodes of both have the same ids */
+    if (stop->kept_count)
+        memcpy(k->kept[n], stop->kept, stop->kept_count * sizeof(*stop->kept));
+    k->stop[n].kept = k->kept[n];
     return 0;
 }
 

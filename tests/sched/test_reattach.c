@@ -9,7 +9,16 @@
 #include "sched/host.h"
 #include "sched/record/job_record.h"
 
-enum { NODES = 100, GPUS = 8, JOBS = 1400, LOG = 1 << 20, STEPS_AFTER = 30, QUEUES = 4 };
+enum {
+    SLICED_NODES = 16, /* of NODES: of the partition that queue "e" shares in time */
+    NODES = 100 + SLICED_NODES,
+    GPUS = 8,
+    JOBS = 1400,
+    LOG = 1 << 20,
+    STEPS_AFTER = 30,
+    SLICING = 4, /* the queue that slices */
+    QUEUES = 5
+};
 #define SECONDS(n) ((n)*INT64_C(1000000000))
 
 /* What the host keeps of a job. */
@@ -36,7 +45,7 @@ static struct kept jobs[JOBS];
 static size_t job_count;
 static bool quiet; /* most jobs are held, so that some capacity is free, and gangs move */
 static int64_t now_ns;
-static const char *const queue_name[QUEUES] = {"a", "b", "c", "d"};
+static const char *const queue_name[QUEUES] = {"a", "b", "c", "d", "e"};
 static const char *const user_name[] = {"u", "v", "w", "x", "y"};
 
 /* ---- the host -------------------------------------------------------------------------------- */
@@ -124,7 +133,7 @@ static int32_t on_state(const struct gang_event *e, void *user)
 static void set_queues(struct side *to)
 {
     struct gang_queue_spec q[QUEUES];
-    struct gang_quota part = {"gpu", NODES * GPUS * 1000 / QUEUES, NULL, 0, 0};
+    struct gang_quota part = {"gpu", (NODES - SLICED_NODES) * GPUS * 1000 / 4, NULL, 0, 0};
     const struct gang_budget of_all = {"gpu", 60 * 1000 * 1000, 0, 0, GANG_BUDGET_FINISH},
                              of_each = {"gpu", 2000 * 1000, 200 * SECONDS(1), 1,
                                         GANG_BUDGET_FINISH};
@@ -133,7 +142,7 @@ static void set_queues(struct side *to)
         q[i].name = queue_name[i];
         q[i].grace_ns = SECONDS(30);
         q[i].max_blocked_ns = -1;
-        if (i < QUEUES - 1) {
+        if (i < 3) {
             q[i].guaranteed = &part;
             q[i].guaranteed_count = 1;
         }
@@ -145,6 +154,9 @@ static void set_queues(struct side *to)
     q[3].order = GANG_ORDER_MULTIFACTOR;
     q[3].priority_weight_fair_share = 1000 * GANG_WHOLE;
     q[3].priority_period_ns = SECONDS(1); /* the first run computes priorities: so does each */
+    q[SLICING].quantum_ns = SECONDS(40);
+    q[SLICING].quantum_rows = 5;
+    q[SLICING].quantum_gpus = !quiet;
     MUST(gang_sched_set_queues(to->s, q, QUEUES, NULL));
 }
 
@@ -153,6 +165,7 @@ static void make(struct side *to)
     struct gang_host_ops ops = GANG_HOST_OPS_INIT;
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     struct gang_cluster_opts cluster = GANG_CLUSTER_OPTS_INIT;
+    static const char *const partition = "shared";
     memset(to, 0, sizeof(*to));
     ops.start = on_start;
     ops.grow = on_grow;
@@ -188,8 +201,11 @@ static void make(struct side *to)
         node.gpu_count = GPUS;
         node.cores = core;
         node.core_count = 32;
+        node.partitions = &partition;
+        node.partition_count = i >= NODES - SLICED_NODES;
         MUST(gang_node_add(to->w, &node, &id, NULL));
     }
+    MUST(gang_partition_set(to->w, partition, GANG_PARTITION_EXCLUSIVE));
     MUST(gang_sched_new(to->c, &opts, &ops, to, &to->s, NULL));
     set_queues(to);
 }
@@ -221,6 +237,7 @@ static struct gang_job_spec spec_of(const struct kept *k, struct gang_group_spec
     g->cpu_milli = 1000 + 1000 * k->add_cores;
     g->memory_bytes = GIB;
     g->gpu_milli = 1000 * k->gpus;
+    g->partition = k->queue == SLICING ? "shared" : NULL;
     spec.request.groups = g;
     spec.request.group_count = 1;
     spec.name = "job";
@@ -251,13 +268,17 @@ static void submit(bool both)
     k->queue = (int32_t)below(QUEUES);
     k->min = 1 + below(6);
     k->count = k->min + (below(2) == 0 ? below(6) : 0);
+    k->add_cores = below(3);
     k->gpus = below(8) ? 1 : 1 + below(GPUS); /* gangs move for a large task */
     if (k->gpus > 1)
         k->min = k->count = 1 + below(2);
+    if (k->queue == SLICING) { /* rows fill up, and gangs of one row fit beside each other */
+        k->add_cores = 3 + below(20);
+        k->gpus = below(2);
+    }
     k->hold = below(12) == 0 || (quiet && k->gpus == 1 && below(4));
     k->priority = below(3);
     k->limit_s = below(3) ? 0 : 2000 + below(4000);
-    k->add_cores = below(3);
     k->loss = loss[below(4)];
     k->user = user_name[below(5)];
     k->announced = below(16) == 0;
@@ -356,6 +377,7 @@ struct stops {
     size_t count;
     struct gang_job_stop stop[16];
     int64_t task[16][16];
+    struct gang_placement kept[16][16]; /* the nodes of both have the same ids */
 };
 
 static int32_t keep_stop(const struct gang_job_stop *stop, void *user)
@@ -366,6 +388,10 @@ static int32_t keep_stop(const struct gang_job_stop *stop, void *user)
     memcpy(to->task[to->count], stop->tasks, stop->task_count * sizeof(*stop->tasks));
     to->stop[to->count] = *stop;
     to->stop[to->count].tasks = to->task[to->count];
+    ck_assert_uint_le(stop->kept_count, 16);
+    if (stop->kept_count)
+        memcpy(to->kept[to->count], stop->kept, stop->kept_count * sizeof(*stop->kept));
+    to->stop[to->count].kept = to->kept[to->count];
     to->count++;
     return 0;
 }
@@ -478,14 +504,16 @@ static void report_one(struct kept *k, int sides, int32_t what)
         MUST(gang_report_tasks(side_of(i)->s, k->id, 0, GANG_ID_NONE, &task, 1, what));
 }
 
-/* All tasks of one step have stopped, or of a fence. */
+/* Tasks of one step have stopped, or of a fence: all, or the first half. */
 static void report_stopped(struct kept *k, int sides)
 {
     const struct stops *s = stops_of(k->id);
     size_t at = s->count ? (size_t)below((int64_t)s->count) : 0;
-    for (int i = 0; s->count > 0 && s->stop[at].task_count > 0 && i < sides; i++)
-        MUST(gang_report_tasks(side_of(i)->s, k->id, 0, GANG_ID_NONE, s->stop[at].tasks,
-                               s->stop[at].task_count, GANG_TASK_STOPPED));
+    size_t count = s->count ? s->stop[at].task_count : 0;
+    count -= below(2) ? count / 2 : 0;
+    for (int i = 0; count > 0 && i < sides; i++)
+        MUST(gang_report_tasks(side_of(i)->s, k->id, 0, GANG_ID_NONE, s->stop[at].tasks, count,
+                               GANG_TASK_STOPPED));
 }
 
 /* A node is lost; the last one that was is up again. */
@@ -622,18 +650,19 @@ static void compare_books(int step)
                       jobs[i].id);
         if (r != GANG_OK)
             continue;
-        ck_assert_msg(a.state == b.state && a.tasks == b.tasks && a.started_ns == b.started_ns &&
-                          a.restarts == b.restarts && a.preemptions == b.preemptions &&
-                          a.submitted_ns == b.submitted_ns && a.held == b.held &&
-                          a.count == b.count && a.ends_ns == b.ends_ns && a.missing == b.missing,
-                      "step %d: job %" PRIu64 ": state %d %d tasks %" PRId64 " %" PRId64
-                      " started %" PRId64 " %" PRId64 " ends %" PRId64 " %" PRId64
-                      " missing %" PRId64 " %" PRId64 " restarts %" PRId64 " %" PRId64
-                      " min %" PRId64 " count %" PRId64 " "
-                      " target %" PRId64,
-                      step, jobs[i].id, a.state, b.state, a.tasks, b.tasks, a.started_ns,
-                      b.started_ns, a.ends_ns, b.ends_ns, a.missing, b.missing, a.restarts,
-                      b.restarts, jobs[i].min, jobs[i].count, a.count);
+        ck_assert_msg(
+            a.state == b.state && a.tasks == b.tasks && a.started_ns == b.started_ns &&
+                a.restarts == b.restarts && a.preemptions == b.preemptions &&
+                a.submitted_ns == b.submitted_ns && a.held == b.held && a.count == b.count &&
+                a.ends_ns == b.ends_ns && a.missing == b.missing && a.slice_row == b.slice_row &&
+                a.suspended_ns == b.suspended_ns,
+            "step %d: job %" PRIu64 ": state %d %d tasks %" PRId64 " %" PRId64 " started %" PRId64
+            " %" PRId64 " ends %" PRId64 " %" PRId64 " missing %" PRId64 " %" PRId64
+            " restarts %" PRId64 " %" PRId64 " min %" PRId64 " count %" PRId64 " "
+            " target %" PRId64 " row %d %d suspended %" PRId64 " %" PRId64,
+            step, jobs[i].id, a.state, b.state, a.tasks, b.tasks, a.started_ns, b.started_ns,
+            a.ends_ns, b.ends_ns, a.missing, b.missing, a.restarts, b.restarts, jobs[i].min,
+            jobs[i].count, a.count, a.slice_row, b.slice_row, a.suspended_ns, b.suspended_ns);
         lived.used = anew.used = 0;
         lived.log[0] = anew.log[0] = 0;
         if (a.alloc != GANG_ID_NONE) {
@@ -656,6 +685,9 @@ static void compare_books(int step)
         ck_assert_mem_eq(a.held, b.held, sizeof(a.held));
         ck_assert_mem_eq(a.demand, b.demand, sizeof(a.demand));
         ck_assert_mem_eq(a.share, b.share, sizeof(a.share));
+        ck_assert_int_eq(a.rows, b.rows);
+        ck_assert_int_eq(a.active_row, b.active_row);
+        ck_assert_int_eq(a.quantum_end_ns, b.quantum_end_ns);
     }
 }
 
@@ -689,8 +721,8 @@ static void end_stop(const struct gang__stop *stop)
                            GANG_TASK_STOPPED));
 }
 
-/* What tasks held that have stopped is taken until the others of their step, or of their handover,
- * have stopped; so is what was kept for a move that was given up. Made anew, a scheduler does not
+/* What a step held that has stopped is taken until the others of its handover have stopped; so is
+ * what was kept for a move that was given up. Made anew, a scheduler does not
  * know of it: so these stop. */
 static bool end_half_stopped(void)
 {
@@ -703,15 +735,6 @@ static bool end_half_stopped(void)
             if (!stop->stopped)
                 end_stop(stop);
         some = some || half;
-    }
-    for (size_t i = 0; i < job_count; i++) {
-        struct gang__job *job = gang__job_of(lived.s, jobs[i].id);
-        for (struct gang__stop *stop = job ? job->gang[0].stop.first : NULL; stop;
-             stop = stop->next)
-            if (stop->left < stop->own_count) {
-                end_stop(stop);
-                some = true;
-            }
     }
     return some;
 }
@@ -755,7 +778,7 @@ static bool is_due(const struct side *m)
 START_TEST(a_manager_made_anew_decides_as_one_that_lived)
 {
     int64_t in_state[5] = {0}, held = 0, missing = 0, elastic = 0, restarted = 0, single = 0;
-    int64_t several = 0, fenced = 0, moves = 0;
+    int64_t several = 0, half = 0, fenced = 0, moves = 0, sliced = 0, waiting = 0, suspending = 0;
     chance_state = test_seed() + (uint64_t)_i;
     job_count = 0;
     quiet = _i == 1;
@@ -784,22 +807,28 @@ START_TEST(a_manager_made_anew_decides_as_one_that_lived)
         held += info.held;
         missing += info.missing > 0;
         restarted += info.restarts > 0;
+        sliced += info.slice_row > 0;
+        waiting += info.slice_row > 0 && info.state == GANG_JOB_SUSPENDED;
         elastic += info.state == GANG_JOB_RUNNING && info.tasks > info.min;
         const struct stops *stops = stops_of(jobs[i].id);
         several += stops->count > 1;
         for (size_t k = 0; k < stops->count; k++) {
-            single += !stops->stop[k].whole && stops->stop[k].what != GANG_STOP_FENCED;
+            suspending += stops->stop[k].what == GANG_STOP_SLICE;
+            single += !stops->stop[k].whole && stops->stop[k].what < GANG_STOP_FENCED;
             fenced += stops->stop[k].what == GANG_STOP_FENCED;
+            half += stops->stop[k].kept_count > 0;
             moves += stops->stop[k].reason == GANG_REASON_MOVE;
         }
         attach(&jobs[i]);
     }
     printf("%zu jobs: %d pending, %d running, %d stopping, %d suspended; %d held, %d announced, "
            "%d grown, %d restarted; stops: %d of single tasks, %d fences, %d moves, %d jobs with "
-           "several\n",
+           "several; %d in rows, of which %d wait and %d are suspending; %d half stopped\n",
            alive, (int)in_state[0], (int)in_state[1], (int)in_state[2], (int)in_state[3], (int)held,
            (int)missing, (int)elastic, (int)restarted, (int)single, (int)fenced, (int)moves,
-           (int)several);
+           (int)several, (int)sliced, (int)waiting, (int)suspending, (int)half);
+    ck_assert_int_ge(sliced, 10);
+    ck_assert_int_ge(waiting, 5);
     ck_assert_uint_ge(alive, 700);
     live(2);
     for (char *line = strtok(anew.log, "\n"); line; line = strtok(NULL, "\n"))

@@ -53,7 +53,11 @@ static void make_anew(size_t nodes, struct one *const *jobs, size_t count)
             struct gang_job_stop a = now.stop[k], b = jobs[i]->kept.stop[k];
             ck_assert_uint_eq(a.task_count, b.task_count);
             ck_assert_mem_eq(a.tasks, b.tasks, a.task_count * sizeof(*a.tasks));
+            ck_assert_uint_eq(a.kept_count, b.kept_count);
+            for (size_t n = 0; n < a.kept_count; n++)
+                ck_assert_mem_eq(&a.kept[n], &b.kept[n], sizeof(a.kept[n]));
             a.tasks = b.tasks = NULL;
+            a.kept = b.kept = NULL;
             ck_assert_mem_eq(&a, &b, sizeof(a));
         }
         ck_assert_int_eq(host_tasks(&anew, jobs[i]->id), host_tasks(&h, jobs[i]->id));
@@ -314,6 +318,118 @@ START_TEST(a_move_without_the_other_gangs_of_its_plan_ends)
 }
 END_TEST
 
+/* What a task held that has stopped stays taken until the others of its step have stopped. */
+START_TEST(a_step_of_which_a_task_has_stopped_goes_on)
+{
+    static struct one job, next;
+    struct one *both[] = {&job, &next};
+    open_both(1);
+    submit(&job, 4, 1, 1);
+    MUST(gang_job_set_target(h.s, job.id, 1));
+    host_run(&h, 0);
+    host_report(&h, job.id, 2, GANG_TASK_STOPPED);
+    host_run(&h, SECOND);
+    ck_assert_int_eq(host_gpus_free(&h), 0);
+    submit(&next, 1, 1, 1);
+    make_anew(1, both, 2);
+    ck_assert_uint_eq(job.kept.stop[0].kept_count, 1);
+    ck_assert_int_eq(job.kept.kept[0][0].task, 2);
+    ck_assert_int_eq(host_gpus_free(&anew), 0);
+    ck_assert_int_eq(host_job_state(&anew, next.id), GANG_JOB_PENDING);
+    host_report(&anew, job.id, 1, GANG_TASK_STOPPED);
+    host_report(&anew, job.id, 3, GANG_TASK_STOPPED);
+    host_run(&anew, SECOND);
+    ck_assert_int_eq(host_job_state(&anew, next.id), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_gpus_free(&anew), 2);
+    close_both();
+}
+END_TEST
+
+START_TEST(a_gang_of_which_a_task_has_stopped_goes_on_to_stop)
+{
+    static struct one job, next;
+    struct one *both[] = {&job, &next};
+    open_both(1);
+    submit(&job, 4, 4, 1);
+    MUST(gang_job_requeue(h.s, job.id));
+    host_run(&h, 0);
+    host_report(&h, job.id, 0, GANG_TASK_STOPPED);
+    host_report(&h, job.id, 3, GANG_TASK_STOPPED);
+    host_run(&h, SECOND);
+    submit(&next, 1, 1, 1);
+    make_anew(1, both, 2);
+    ck_assert_int_eq(host_job_state(&anew, next.id), GANG_JOB_PENDING);
+    host_report(&anew, job.id, 1, GANG_TASK_STOPPED);
+    host_run(&anew, SECOND);
+    ck_assert_int_eq(host_job_state(&anew, next.id), GANG_JOB_PENDING);
+    host_report(&anew, job.id, 2, GANG_TASK_STOPPED);
+    host_run(&anew, SECOND);
+    ck_assert_int_eq(host_gpus_free(&anew) == 0, host_job_state(&anew, job.id) == GANG_JOB_RUNNING);
+    close_both();
+}
+END_TEST
+
+START_TEST(a_fence_of_which_a_task_is_over_goes_on)
+{
+    static struct one job, next;
+    struct one *both[] = {&job, &next};
+    open_both(1);
+    submit(&job, 4, 1, 1);
+    job.spec.loss = GANG_LOSS_COUNT;
+    const int64_t lost[] = {1, 2};
+    MUST(gang_report_node_lost(h.s, host_node(&h, 0)));
+    host_run(&h, SECOND);
+    MUST(gang_report_node_up(h.s, host_node(&h, 0)));
+    MUST(gang_report_tasks(h.s, job.id, 0, GANG_ID_NONE, lost, 2, GANG_TASK_STOPPED));
+    host_run(&h, SECOND);
+    submit(&next, 2, 2, 1);
+    make_anew(1, both, 2);
+    ck_assert_int_eq(host_job_state(&anew, next.id), host_job_state(&h, next.id));
+    close_both();
+}
+END_TEST
+
+START_TEST(places_that_are_kept_twice_are_refused)
+{
+    static struct one job;
+    struct gang_error error = GANG_ERROR_INIT;
+    struct gang_job_spec spec;
+    gang_job_id id;
+    open_both(1);
+    submit(&job, 4, 1, 1);
+    MUST(gang_job_set_target(h.s, job.id, 1));
+    host_run(&h, 0);
+    host_report(&h, job.id, 2, GANG_TASK_STOPPED);
+    host_run(&h, 0);
+    restored_keep(&job.kept, &h, job.id);
+    spec = job.spec;
+    spec.running = 1;
+    spec.past = &job.kept.past;
+    spec.places = job.kept.place;
+    spec.place_count = job.kept.place_count;
+    spec.stops = job.kept.stop;
+    spec.stop_count = 1;
+    job.kept.kept[0][0].task = 1;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].kept[0]",
+                 "another place");
+    job.kept.kept[0][0].task = 2;
+    job.kept.kept[0][0].node = 12345;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].kept[0]",
+                 "no such node");
+    job.kept.kept[0][0].size = 1;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].kept[0]",
+                 "not set up");
+    job.kept.stop[0].kept_count = SIZE_MAX;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_ERANGE, &error,
+                 "stops[0].kept_count", "too many");
+    job.kept.stop[0].kept_count = 1;
+    job.kept.stop[0].kept = NULL;
+    EXPECT_ERROR(gang_job_submit(h.s, &spec, &id, &error), GANG_EINVAL, &error, "stops[0].kept",
+                 "missing");
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(memory_that_runs_out_is_tried_again)
 {
     static struct one job;
@@ -422,6 +538,10 @@ int main(void)
     tcase_add_test(tc, a_move_that_is_cancelled_ends);
     tcase_add_test(tc, a_gang_that_has_stopped_starts_elsewhere_when_the_others_have);
     tcase_add_test(tc, a_move_without_the_other_gangs_of_its_plan_ends);
+    tcase_add_test(tc, a_step_of_which_a_task_has_stopped_goes_on);
+    tcase_add_test(tc, a_gang_of_which_a_task_has_stopped_goes_on_to_stop);
+    tcase_add_test(tc, a_fence_of_which_a_task_is_over_goes_on);
+    tcase_add_test(tc, places_that_are_kept_twice_are_refused);
     tcase_add_test(tc, memory_that_runs_out_is_tried_again);
     tcase_add_test(tc, stops_that_contradict_the_places_are_refused);
     tcase_add_test(tc, stops_have_the_number_of_their_preemptor_the_earlier_one_the_lower);

@@ -190,7 +190,7 @@ static gang_result hold_on(gang_worker *w, gang_request *request, const struct g
         return r == GANG_ENOFIT ? (gang_result)GANG_ESTALE : r;
     }
     uint64_t entry[GANG__TASK_HEAD + GANG__MAX_WORDS];
-    a->used = gang__entry_of(a->data, layout, x->now, entry);
+    a->used = gang__entry_of(a->data, layout, x->now, 0, entry);
     memcpy(a->data, entry, a->used * sizeof(*entry));
     if (gang__words_any(layout, x->now)) {
         *id = gang__alloc_publish(a);

@@ -14,7 +14,7 @@ enum { GANG__CORE_MASKS = GANG_MAX_CORES / 64 };
 
 /* What became of one task. */
 enum gang__rebound {
-    GANG__REBOUND_SAME,      /* it runs where it is booked, or its parts are not compared */
+    GANG__REBOUND_SAME,      /* it runs where it is booked, or that is not known */
     GANG__REBOUND_MOVED,     /* its books followed */
     GANG__REBOUND_TAKEN,     /* others have what it runs on */
     GANG__REBOUND_ODD,       /* not the devices or cores, in number or sort, that it holds */
@@ -29,6 +29,9 @@ struct gang__real_task {
     bool any_devices, any_cores; /* where it runs is not known */
     uint64_t gpus;
     uint64_t cores[GANG__CORE_MASKS];
+    /* its time-shared parts: two sets of gang__rooms; the same one twice: it is in one. < 0: it has
+     * none, or they are not compared */
+    int32_t room[2];
     /* results */
     enum gang__rebound outcome;
     uint64_t more_gpus; /* TAKEN, ODD: what it uses beside what it holds, */
@@ -36,19 +39,28 @@ struct gang__real_task {
     uint32_t share; /* and milli-GPUs of each of these devices */
     /* for rebind.c: the record, and what the task has and is to have */
     struct gang__alloc *record;
-    bool first; /* of those with this record */
+    bool first;      /* of those with this record */
+    uint64_t shared; /* words that are shared in time, as bits; of them: */
     uint64_t was[GANG__MAX_WORDS], now[GANG__MAX_WORDS];
+};
+
+/* Tasks that share parts of a node in time fall into sets; those of one set never overlap. */
+struct gang__rooms {
+    size_t count;
+    uint64_t (*base)[GANG__MAX_WORDS]; /* what tasks of a set that are not in the call leave */
+    uint64_t (*left)[GANG__MAX_WORDS]; /* scratch, as large */
 };
 
 /* Let the books of tasks on a node follow where these run: as many as can, in one step with each
  * other, so that tasks may have changed places. What they come to use is taken before the capacity
  * is given back that they leave. `hold`, of gang__hold_set(), gives them what it has; GANG_ID_NONE:
- * there is none. Exclusive allocations and time-shared parts are not compared.
+ * there is none. A task of an exclusive allocation takes from what no task of it has there.
+ * Time-shared parts are compared with those of the same sets (rooms; NULL: there are none).
  * GANG_OK; GANG_ESTALE (no such node); GANG_EBUSY (another thread reads one of the allocations);
  * GANG_ENOMEM; after an error nothing changed. Owner of the worker, which keeps all these
  * allocations. */
 gang_result gang__tasks_rebind(gang_worker *w, gang_node_id node, struct gang__real_task *task,
-                               size_t count, gang_alloc_id hold);
+                               size_t count, gang_alloc_id hold, const struct gang__rooms *rooms);
 
 /* ---- what no job has: hold.c ----------------------------------------------------------------- */
 
@@ -94,13 +106,13 @@ uint64_t gang__word_less(struct gang__layout layout, unsigned word, uint64_t a, 
 /* Is there something in the words? */
 bool gang__words_any(struct gang__layout layout, const uint64_t *words);
 
-/* What an entry of a record has of its node. Returns whether parts of it are time-shared. */
-bool gang__entry_words(const uint64_t *task, uint64_t *words);
+/* What an entry of a record has of its node. Returns the words that are time-shared, as bits. */
+uint64_t gang__entry_words(const uint64_t *task, uint64_t *words);
 
-/* Write an entry that has these words of its node, and of the pool what `task` has. Returns its
- * length; GANG__MAX_WORDS + GANG_MAX_KINDS + 2 suffice. */
+/* Write an entry that has these words of its node, those of `shared` in time, and of the pool what
+ * `task` has. Returns its length; GANG__MAX_WORDS + GANG_MAX_KINDS + 2 suffice. */
 uint32_t gang__entry_of(const uint64_t *task, struct gang__layout layout, const uint64_t *words,
-                        uint64_t *to);
+                        uint64_t shared, uint64_t *to);
 
 /* The words of a node that stand for these devices and cores; the others are left as they are. */
 void gang__device_words(struct gang__layout layout, uint64_t gpus, uint32_t share, uint64_t *words);

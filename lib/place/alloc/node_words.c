@@ -38,26 +38,35 @@ bool gang__words_any(struct gang__layout layout, const uint64_t *words)
     return false;
 }
 
-bool gang__entry_words(const uint64_t *task, uint64_t *words)
+/* Words of devices and cores come first: no later one is shared in time. */
+_Static_assert(GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD +
+                       (GANG_MAX_CORES + GANG__CORES_PER_WORD - 1) / GANG__CORES_PER_WORD <
+                   64,
+               "a bit for each word that may be shared");
+
+uint64_t gang__entry_words(const uint64_t *task, uint64_t *words)
 {
-    bool shared = false;
+    uint64_t shared = 0;
     memset(words, 0, GANG__MAX_WORDS * sizeof(*words));
     for (unsigned i = 0; i < gang__task_deltas(task); i++) {
         uint64_t delta = task[GANG__TASK_HEAD + i];
-        shared = shared || (delta & GANG__DELTA_SHARED);
-        if (!(delta & (GANG__DELTA_POOL | GANG__DELTA_SHARED)))
-            words[gang__delta_word(delta)] += gang__payload(delta);
+        if (delta & GANG__DELTA_POOL)
+            continue;
+        words[gang__delta_word(delta)] += gang__payload(delta);
+        if (delta & GANG__DELTA_SHARED)
+            shared |= UINT64_C(1) << gang__delta_word(delta);
     }
     return shared;
 }
 
 uint32_t gang__entry_of(const uint64_t *task, struct gang__layout layout, const uint64_t *words,
-                        uint64_t *to)
+                        uint64_t shared, uint64_t *to)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < gang__word_count(layout); i++)
         if (words[i])
-            to[GANG__TASK_HEAD + n++] = words[i] | (uint64_t)i << GANG__PAYLOAD_BITS;
+            to[GANG__TASK_HEAD + n++] = words[i] | (uint64_t)i << GANG__PAYLOAD_BITS |
+                                        (i < 64 && shared >> i & 1 ? GANG__DELTA_SHARED : 0);
     for (unsigned i = 0; i < gang__task_deltas(task); i++)
         if (task[GANG__TASK_HEAD + i] & GANG__DELTA_POOL)
             to[GANG__TASK_HEAD + n++] = task[GANG__TASK_HEAD + i];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "place/whatif/timeshare.h"
 
+#include "base/error.h"
 #include "base/rcu.h"
 #include "place/alloc/alloc.h"
 #include "place/explain/explain.h"
@@ -26,6 +27,36 @@ gang_result gang__timeshare_alloc(gang_worker *w, gang_snapshot *s, gang_request
     struct gang__alloc *a = NULL;
     if (r == GANG_OK)
         r = gang__plan_commit_record(w, request, &a, NULL, NULL);
+    if (r == GANG_OK)
+        *id = gang__alloc_publish(a);
+    p->mode.timeshare = 0;
+    p->snap = NULL;
+    gang__rcu_leave();
+    return r;
+}
+
+gang_result gang__timeshare_adopt(gang_worker *w, gang_snapshot *s,
+                                  const struct gang__timeshare_adoption *adoption,
+                                  gang_alloc_id *id, struct gang_error *error)
+{
+    gang_request *request = adoption->request;
+    *id = GANG_ID_NONE;
+    gang_result r = gang__check_call(w, request, error);
+    if (r != GANG_OK)
+        return r;
+    if (!gang__snapshot_is_usable(s, w) || request->exclusive)
+        return gang__error(error, GANG_EINVAL, NULL, "its nodes are for it alone");
+    struct gang__plan *p = gang__plan_of(w);
+    struct gang__alloc *a = NULL;
+    gang__rcu_enter();
+    p->snap = s;
+    r = gang__adopt_plan(w, request, adoption->places, adoption->count, error);
+    p->mode.timeshare = adoption->parts;
+    if (r == GANG_OK) {
+        r = gang__plan_commit_record(w, request, &a, NULL, NULL);
+        if (r != GANG_OK)
+            gang__error(error, r, "places", "%s", gang_strerror(r));
+    }
     if (r == GANG_OK)
         *id = gang__alloc_publish(a);
     p->mode.timeshare = 0;

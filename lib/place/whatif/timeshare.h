@@ -18,6 +18,18 @@
 gang_result gang__timeshare_alloc(gang_worker *w, gang_snapshot *s, gang_request *request,
                                   uint32_t parts, gang_alloc_id *id);
 
+/* The same at exact places, for a host that restores its state. GANG_ENOFIT: `error` names the
+ * place; otherwise the results of gang_alloc_adopt(), too. */
+struct gang__timeshare_adoption {
+    gang_request *request;
+    uint32_t parts;
+    const struct gang_placement *places;
+    int64_t count;
+};
+gang_result gang__timeshare_adopt(gang_worker *w, gang_snapshot *s,
+                                  const struct gang__timeshare_adoption *adoption,
+                                  gang_alloc_id *id, struct gang_error *error);
+
 /* More tasks of a group of such an allocation. */
 struct gang__timeshare_growth {
     gang_alloc_id id;

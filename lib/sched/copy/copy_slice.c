@@ -73,6 +73,7 @@ static bool copy_gang(gang_sched *s, struct gang__matrix *m, const struct gang__
     x->deadline_ns = from->deadline_ns;
     x->ends_ns = from->ends_ns;
     x->cpu = from->cpu;
+    x->came = from->came;
     gang__sliced_enter(s, x);
     if (from->gang) {
         x->gang = &gang__job_of(s, from->gang->job->id)->gang[from->gang->index];
@@ -92,6 +93,8 @@ static bool copy_matrix(gang_sched *s, struct gang__matrix **at, const struct ga
     m->grace_ns = from->grace_ns;
     m->column_ends_ns = from->column_ends_ns;
     m->lent = from->lent;
+    m->came = from->came;
+    m->restored_in = from->restored_in;
     m->rows = from->rows;
     m->active = from->active;
     m->begun = from->begun;

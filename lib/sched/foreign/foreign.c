@@ -26,6 +26,12 @@ gang_alloc_id gang__foreign_alloc(const gang_sched *s, gang_node_id node)
     return n ? n->alloc : GANG_ID_NONE;
 }
 
+bool gang__foreign_wants(const gang_sched *s, gang_node_id node)
+{
+    const struct gang__foreign_node *n = node_of(s, node);
+    return n && n->wants;
+}
+
 gang_request *gang__foreign_request(gang_sched *s)
 {
     struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
@@ -59,9 +65,10 @@ static gang_result hold(gang_sched *s, struct gang__foreign_node *n, struct gang
     n->alloc = made.id;
     for (size_t k = 0; r == GANG_OK && k < count; k++)
         wants = wants || claim[k].is_short;
+    bool over = r == GANG_OK && n->wants && !wants;
     if (r == GANG_OK)
         n->wants = wants;
-    if (made.gave)
+    if (made.gave || over)
         gang__wake_capacity_any(s);
     gang__wake_calendar(s);
     return r;

@@ -20,6 +20,9 @@ gang_request *gang__foreign_request(gang_sched *s);
 /* The allocation that holds the claims on a node; GANG_ID_NONE: none. */
 gang_alloc_id gang__foreign_alloc(const gang_sched *s, gang_node_id node);
 
+/* Is some of what is claimed on the node taken? */
+bool gang__foreign_wants(const gang_sched *s, gang_node_id node);
+
 /* Tasks (NULL: all) of an allocation were released: claims that are short get it. */
 void gang__foreign_released_some(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
                                  size_t count);

@@ -98,6 +98,37 @@ static bool is_held(int32_t state)
     return state == GANG_JOB_RUNNING || state == GANG_JOB_STOPPING || state == GANG_JOB_SUSPENDED;
 }
 
+static gang_result check_slice(const struct gang_job_past *past, struct gang_error *error)
+{
+    enum { FLAGS = 31, MAX_ROWS = UINT16_MAX };
+    bool out = past->slice_state == GANG_SLICE_WAITS || past->slice_state == GANG_SLICE_SUSPENDED;
+    const char *path = NULL;
+    if (past->slice_row < 0 || past->slice_row > MAX_ROWS)
+        return gang__submit_error(error, GANG_ERANGE, "past.slice_row", "no such row");
+    if (past->slice_row == 0) {
+        bool none = !past->slice_state && !past->slice_flags && !past->slice_active &&
+                    !past->slice_order && !past->slice_end_ns;
+        return none ? GANG_OK
+                    : gang__submit_error(error, GANG_EINVAL, "past.slice_row",
+                                         "missing, and other members about slices are not 0");
+    }
+    if (past->slice_active < 1 || past->slice_active > MAX_ROWS)
+        return gang__submit_error(error, GANG_ERANGE, "past.slice_active", "no such row");
+    if (past->slice_order < 1 || past->slice_end_ns < 0)
+        return gang__submit_error(error, GANG_ERANGE,
+                                  past->slice_order < 1 ? "past.slice_order" : "past.slice_end_ns",
+                                  "too small");
+    if (past->slice_state < 0 || past->slice_state > GANG_SLICE_SUSPENDED ||
+        (past->state == GANG_JOB_RUNNING && out) || (past->state == GANG_JOB_SUSPENDED && !out))
+        path = "past.slice_state";
+    else if (past->slice_flags & ~FLAGS)
+        path = "past.slice_flags";
+    else if (past->state == GANG_JOB_PENDING)
+        path = "past.slice_row";
+    return path ? gang__submit_error(error, GANG_EINVAL, path, "no such value in this state")
+                : GANG_OK;
+}
+
 gang_result gang__submit_check_past(const struct gang_job_spec *j, struct gang_job_past *past,
                                     struct gang_error *error)
 {
@@ -118,6 +149,9 @@ gang_result gang__submit_check_past(const struct gang_job_spec *j, struct gang_j
     for (size_t i = 0; i < sizeof(at_least_0) / sizeof(at_least_0[0]); i++)
         if (at_least_0[i].value < 0)
             return gang__submit_error(error, GANG_ERANGE, at_least_0[i].path, "negative");
+    r = check_slice(past, error);
+    if (r != GANG_OK)
+        return r;
     if (past->reserved0)
         return gang__submit_error(error, GANG_EINVAL, "past.reserved0", "is not 0");
     if (past->state != GANG_JOB_PENDING && !is_held(past->state))

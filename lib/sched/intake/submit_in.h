@@ -77,9 +77,12 @@ gang_result gang__submit_make_job(struct gang__submit *m, struct gang__job **out
 
 /* ---- submit_stops.c -------------------------------------------------------------------------- */
 
+/* How many places of tasks that have stopped do the stops name? */
+size_t gang__submit_kept_places(const struct gang_job_spec *j);
+
 /* The stops of a job whose places are set. */
-gang_result gang__submit_make_stops(struct gang__job *job, const struct gang_job_spec *j,
-                                    struct gang_error *error);
+gang_result gang__submit_make_stops(gang_sched *s, struct gang__job *job,
+                                    const struct gang_job_spec *j, struct gang_error *error);
 
 /* ---- submit_request.c ------------------------------------------------------------------------ */
 

@@ -39,11 +39,12 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
     job->roles = j->roles ? copy(b, j->roles, groups * sizeof(int32_t)) : NULL;
     job->after = gang__block_alloc(b, j->after_count * sizeof(*job->after));
     job->group_after = copy(b, j->group_after, j->group_after_count * sizeof(*j->group_after));
-    job->places = gang__block_alloc(b, j->place_count * sizeof(*job->places));
+    size_t kept = gang__submit_kept_places(j);
+    job->places = gang__block_alloc(b, (j->place_count + kept) * sizeof(*job->places));
     job->past = j->past ? copy(b, j->past, sizeof(*job->past)) : NULL;
     job->stops = gang__block_alloc(b, j->past ? (j->stop_count + 1) * sizeof(*job->stops) : 0);
     struct gang__found_task *stop_tasks =
-        gang__block_alloc(b, (j->past ? 2 * j->place_count : 0) * sizeof(*stop_tasks));
+        gang__block_alloc(b, (j->past ? 4 * j->place_count + kept : 0) * sizeof(*stop_tasks));
     job->gone = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->gone));
     job->promised = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->promised));
     job->resumes = gang__block_alloc(b, (j->past ? j->place_count : 0) * sizeof(*job->resumes));
@@ -291,7 +292,7 @@ gang_result gang__submit_make_job(struct gang__submit *m, struct gang__job **out
     if (r == GANG_OK)
         r = gang__submit_is_known(m->spec) ? set_places(s, job, m->spec, error) : GANG_OK;
     if (r == GANG_OK)
-        r = gang__submit_make_stops(job, m->spec, error);
+        r = gang__submit_make_stops(s, job, m->spec, error);
     if (r == GANG_OK)
         r = set_failed_nodes(s, job, error);
     if (job->place_count == 0)

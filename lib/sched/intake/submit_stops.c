@@ -48,12 +48,13 @@ static void stop_as_past_says(struct gang__job *job)
     stop->starts_as = past->reason;
     stop->preemptor = past->preemptor;
     stop->deadline_ns = stop->next_ns = past->deadline_ns;
+    stop->all = stop->task;
     job->kept_stop_count = stop->task.count > 0;
 }
 
 static gang_result check_stop(const struct gang_job_stop *stop, size_t i, struct gang_error *error)
 {
-    if (stop->what < GANG_STOP_ASKED || stop->what > GANG_STOP_MOVED)
+    if (stop->what < GANG_STOP_ASKED || stop->what > GANG_STOP_SLICE)
         return bad_stop(error, GANG_EINVAL, i, "what", "no such value");
     if (stop->reason <= GANG_REASON_NONE || stop->reason > GANG_REASON_DRAIN)
         return bad_stop(error, GANG_EINVAL, i, "reason", "no such value");
@@ -80,7 +81,36 @@ struct placed {
     size_t count;
     struct gang__found_task *named; /* room for as many */
     size_t named_count;
+    struct gang__found_task *both; /* for those that stops name, and those that have stopped */
+    size_t both_count;
 };
+
+/* The tasks that have not suspended yet: they may be in another stop, too. */
+static gang_result keep_slice_stop(struct gang__job *job, const struct placed *all,
+                                   const struct gang_job_stop *from, size_t i,
+                                   struct gang_error *error)
+{
+    struct gang__kept_stop *to = job->slice_stop;
+    if (job->past->slice_row == 0 || job->past->slice_state != GANG_SLICE_SUSPENDING ||
+        to->task.count > 0)
+        return bad_stop(error, GANG_EINVAL, i, "what",
+                        "the gang is not suspending, or stops twice");
+    if (from->reason != GANG_REASON_SLICE)
+        return bad_stop(error, GANG_EINVAL, i, "reason", "not GANG_REASON_SLICE");
+    if (from->end || from->whole || from->handover || from->starts_as || from->preemptor)
+        return bad_stop(error, GANG_EINVAL, i, "end", "a value that such a stop does not have");
+    for (size_t k = 0; k < from->task_count; k++) {
+        struct gang__found_task key = {.task = from->tasks[k]}, *at;
+        if (k > 0 && from->tasks[k] <= from->tasks[k - 1])
+            return bad_stop(error, GANG_EINVAL, i, "tasks", "not ascending");
+        at = bsearch(&key, all->task, all->count, sizeof(key), by_number);
+        if (!at)
+            return bad_stop(error, GANG_EINVAL, i, "tasks", "a task has no place");
+        to->task.task[to->task.count++] = *at;
+    }
+    to->deadline_ns = from->deadline_ns;
+    return GANG_OK;
+}
 
 /* The tasks of one stop, behind those of the stops before. */
 static gang_result name_tasks(struct placed *all, const struct gang_job_stop *from, size_t i,
@@ -124,7 +154,8 @@ static gang_result read_stop(const struct gang_job_spec *j, size_t i, struct gan
     size_t stated;
     memcpy(&stated, at, sizeof(stated));
     if (stated != j->stop_size ||
-        gang__struct_in(stop, sizeof(*stop), sizeof(*stop), at, stated) != GANG_OK)
+        gang__struct_in(stop, sizeof(*stop), offsetof(struct gang_job_stop, kept), at, stated) !=
+            GANG_OK)
         return bad_stop(error, GANG_EINVAL, i, "size", "struct gang_job_stop is not set up");
     return check_stop(stop, i, error);
 }
@@ -133,7 +164,8 @@ static gang_result read_stop(const struct gang_job_spec *j, size_t i, struct gan
 static gang_result check_all(const struct gang__job *job, const struct placed *all,
                              struct gang_error *error)
 {
-    bool whole = job->past->state == GANG_JOB_STOPPING;
+    bool in_row = job->past->slice_row > 0 && !(job->past->slice_flags & GANG_SLICE_LEAVES);
+    bool whole = job->past->state == GANG_JOB_STOPPING && !in_row;
     for (size_t i = 0; i < job->kept_stop_count; i++)
         whole = whole || (job->stops[i].whole && job->stops[i].what != GANG_STOP_FENCED);
     if (whole && all->named_count != all->count)
@@ -142,8 +174,87 @@ static gang_result check_all(const struct gang__job *job, const struct placed *a
     return GANG_OK;
 }
 
-gang_result gang__submit_make_stops(struct gang__job *job, const struct gang_job_spec *j,
-                                    struct gang_error *error)
+enum { MOST_KEPT = 1 << 24 };
+
+size_t gang__submit_kept_places(const struct gang_job_spec *j)
+{
+    enum { END = offsetof(struct gang_job_stop, kept_count) + sizeof(size_t) };
+    size_t count = 0, n;
+    for (size_t i = 0; j->past && j->stops && j->stop_size >= END && i < j->stop_count; i++) {
+        memcpy(&n, (const char *)j->stops + i * j->stop_size + END - sizeof(n), sizeof(n));
+        count += n < MOST_KEPT ? n : MOST_KEPT;
+    }
+    return count;
+}
+
+static gang_result bad_kept(struct gang_error *error, gang_result r, size_t i, size_t k,
+                            const char *text)
+{
+    gang__error(error, r, NULL, "%s", text);
+    return gang__error_at(error, r, "stops[%zu].kept[%zu]", i, k);
+}
+
+/* Has another task of the job the number, that has a place, or had one? */
+static bool is_twice(const struct gang__job *job, int64_t task)
+{
+    for (size_t k = 0; k < job->place_count; k++)
+        if (job->places[k].task == task)
+            return true;
+    return false;
+}
+
+/* The tasks that have stopped come behind the places, and into the stop with the others. */
+static gang_result add_kept(gang_sched *s, struct gang__job *job, const struct gang_job_stop *from,
+                            size_t i, struct gang__found *both, struct gang_error *error)
+{
+    if (from->kept_count > MOST_KEPT)
+        return bad_stop(error, GANG_ERANGE, i, "kept_count", "too many");
+    if (from->kept_count > 0 && (!from->kept || from->what == GANG_STOP_SLICE))
+        return bad_stop(error, GANG_EINVAL, i, "kept", "missing, or of tasks that suspend");
+    for (size_t k = 0; k < from->kept_count; k++) {
+        struct gang_placement in;
+        struct gang_node_info info = {.size = sizeof(info)};
+        const void *at = (const char *)from->kept + k * from->kept->size;
+        if (gang__struct_in(&in, sizeof(in), sizeof(in), at, from->kept->size) != GANG_OK)
+            return bad_kept(error, GANG_EINVAL, i, k, "struct gang_placement is not set up");
+        if (in.group < 0 || (uint32_t)in.group >= job->group_count || in.task < 0 ||
+            gang_node_get(s->cluster, in.node, &info) != GANG_OK)
+            return bad_kept(error, GANG_EINVAL, i, k, "no such node, or no such task");
+        if (is_twice(job, in.task))
+            return bad_kept(error, GANG_EINVAL, i, k, "the task has another place");
+        job->places[job->place_count++] = in;
+        both->task[both->count++] = (struct gang__found_task){in.task, in.node, (uint32_t)in.group};
+    }
+    if (both->count > 1)
+        qsort(both->task, both->count, sizeof(*both->task), by_number);
+    return GANG_OK;
+}
+
+static gang_result make_stop(gang_sched *s, struct gang__job *job, struct placed *all,
+                             const struct gang_job_spec *j, size_t i, struct gang_error *error)
+{
+    struct gang__kept_stop *to = &job->stops[job->kept_stop_count];
+    struct gang_job_stop stop;
+    gang_result r = read_stop(j, i, &stop, error);
+    if (r != GANG_OK)
+        return r;
+    if (stop.what == GANG_STOP_SLICE)
+        return keep_slice_stop(job, all, &stop, i, error);
+    r = name_tasks(all, &stop, i, &to->task, error);
+    to->all = (struct gang__found){all->both + all->both_count, to->task.count, 0};
+    if (r == GANG_OK && to->task.count > 0)
+        memcpy(to->all.task, to->task.task, to->task.count * sizeof(*to->task.task));
+    if (r == GANG_OK)
+        r = add_kept(s, job, &stop, i, &to->all, error);
+    all->both_count += to->all.count;
+    if (r == GANG_OK)
+        keep(to, &stop);
+    job->kept_stop_count += r == GANG_OK;
+    return r;
+}
+
+gang_result gang__submit_make_stops(gang_sched *s, struct gang__job *job,
+                                    const struct gang_job_spec *j, struct gang_error *error)
 {
     gang_result r = GANG_OK;
     if (j->stop_count > 0 && (!job->past || !j->running || !j->stops))
@@ -157,16 +268,14 @@ gang_result gang__submit_make_stops(struct gang__job *job, const struct gang_job
     }
     if (job->stops[0].task.count > 0)
         return gang__submit_error(error, GANG_EINVAL, "stops", "places say what stops, too");
-    struct placed all = {job->stops[0].task.task, 0, job->stops[0].task.task + job->place_count, 0};
+    struct gang__found_task *task = job->stops[0].task.task;
+    struct placed all = {task, 0, task + job->place_count, 0, task + 3 * job->place_count, 0};
     all.count = tasks_with_place(job, all.task);
-    for (size_t i = 0; i < j->stop_count && r == GANG_OK; i++) {
-        struct gang_job_stop stop;
-        r = read_stop(j, i, &stop, error);
-        if (r == GANG_OK)
-            r = name_tasks(&all, &stop, i, &job->stops[i].task, error);
-        if (r == GANG_OK)
-            keep(&job->stops[i], &stop);
-        job->kept_stop_count += r == GANG_OK;
-    }
+    job->slice_stop = &job->stops[j->stop_count]; /* behind the others */
+    job->slice_stop->task.task = all.task + 2 * job->place_count;
+    for (size_t i = 0; i < j->stop_count && r == GANG_OK; i++)
+        r = make_stop(s, job, &all, j, i, error);
+    if (job->slice_stop->task.count == 0)
+        job->slice_stop = NULL;
     return r == GANG_OK ? check_all(job, &all, error) : r;
 }

@@ -9,6 +9,7 @@
 #include "sched/order/order.h"
 #include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
+#include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
@@ -67,10 +68,22 @@ static int32_t state_before(const struct gang__job *job)
     return job->past ? job->past->state : job->places ? GANG_JOB_RUNNING : GANG_JOB_PENDING;
 }
 
+/* Does it share nodes in time? */
+static bool is_sliced(const struct gang__job *job)
+{
+    return job->places && job->past && job->past->slice_row > 0;
+}
+
 /* Does it hold its places, or does it resume on them? */
 static bool holds_places(const struct gang__job *job)
 {
-    return job->places && state_before(job) != GANG_JOB_SUSPENDED;
+    return job->places && (state_before(job) != GANG_JOB_SUSPENDED || is_sliced(job));
+}
+
+/* Has the host heard of its start? */
+static bool has_started(const struct gang__job *job)
+{
+    return !is_sliced(job) || job->past->slice_state != GANG_SLICE_WAITS;
 }
 
 /* A suspended gang resumes on its places. False: out of memory. */
@@ -81,7 +94,7 @@ static bool remember_places(gang_sched *s, struct gang__job *job)
         return false;
     for (size_t i = 0; i < job->gone_count; i++)
         gang__ended_tasks_add(g, job->gone[i]);
-    if (state_before(job) != GANG_JOB_SUSPENDED || !job->places)
+    if (!job->places || holds_places(job))
         return true;
     if (!g->places)
         g->places = gang__zalloc(&s->mem, job->place_count, sizeof(*g->places));
@@ -142,7 +155,8 @@ static gang_result make_stops(gang_sched *s, struct gang__job *job, gang_alloc_i
 /* Nothing runs, and no stop is left of what ran: fences alone hold places. */
 static bool is_fenced(const struct gang__job *job)
 {
-    bool fenced = job->past->state == GANG_JOB_STOPPING;
+    bool leaves = !is_sliced(job) || (job->past->slice_flags & GANG_SLICE_LEAVES);
+    bool fenced = job->past->state == GANG_JOB_STOPPING && leaves;
     for (size_t i = 0; i < job->kept_stop_count; i++)
         fenced = fenced && job->stops[i].what == GANG_STOP_FENCED;
     return fenced && job->kept_stop_count > 0;
@@ -187,7 +201,7 @@ static void set_past(gang_sched *s, struct gang__job *job)
     if (past->target >= 0)
         gang__reports_divide_target(job, past->target);
     for (uint32_t i = 0; i < job->gang_count; i++)
-        if (past->state == GANG_JOB_SUSPENDED)
+        if (past->state == GANG_JOB_SUSPENDED && has_started(job))
             job->gang[i].begun = true;
 }
 
@@ -203,13 +217,17 @@ static void adopt(gang_sched *s, struct gang__job *job, struct gang__request_cla
     g->request_class = in;
     g->alloc = alloc;
     gang__gang_count(s, g);
-    g->started_ns = job->started_ns = started_ns > 0 ? started_ns : s->now_ns;
+    g->started_ns = started_ns > 0 ? started_ns : s->now_ns;
     g->served_ns = 0;
+    if (has_started(job))
+        job->started_ns = g->started_ns;
     gang__wake_calendar(s);
     gang__usage_in(s, g);
     gang__victims_enter(s, g);
     if (job->leaf_user)
         gang__order_rekey_user(s, job->leaf, job->leaf_user);
+    if (!has_started(job))
+        return;
     g->begun = true;
     gang__reports_started(s, g);
     gang__reports_note_minimum(s, g);
@@ -261,6 +279,49 @@ static void refuse(gang_sched *s, struct gang__job *job, const char *text)
     gang__job_free(s, job);
 }
 
+/* Its leaf is set. */
+static gang_result take_places(gang_sched *s, struct gang__job *job, gang_request *request,
+                               gang_alloc_id *alloc, struct gang_error *error)
+{
+    if (is_sliced(job))
+        return gang__slice_restore(s, &job->gang[0], request, alloc, error);
+    return gang_alloc_adopt(s->worker, request, job->places, (int64_t)job->place_count, alloc,
+                            error);
+}
+
+/* The places of a restored job are taken, or its past contradicts that of others. */
+static void end_refused(gang_sched *s, struct gang__job *job, gang_result why,
+                        const struct gang_error *error)
+{
+    char text[2 * sizeof(error->text)];
+    gang__job_count(s, job);
+    snprintf(text, sizeof(text), "%s: %s: %s",
+             why == GANG_ENOFIT ? "its places are not free" : "it cannot be restored", error->path,
+             error->text);
+    gang__job_end(s, job, GANG_END_REFUSED, text);
+}
+
+/* From now on the scheduler knows the job. */
+static void enter_tables(gang_sched *s, struct gang__job *job, struct gang__request_class *in)
+{
+    job->submitted_ns = s->now_ns;
+    if (job->past)
+        set_past(s, job);
+    if (job->gang[0].places)
+        job->gang[0].request_class = in;
+    job->due_ns = INT64_MAX;
+    set_age(s, job);
+    gang__time_limit_predict(s, job);
+    gang__hash_insert(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
+    gang__set_insert_end(&s->by_id, &job->by_id, 1);
+    s->job_count++;
+    for (struct gang__queue_state *q = job->leaf; q; q = q->parent)
+        q->jobs++;
+    gang__stats_add(job->leaf, GANG__STAT_JOBS, 1);
+    job->leaf->idle_since_ns = INT64_MAX;
+    gang__wake_shares(s);
+}
+
 bool gang__job_take(gang_sched *s, struct gang__job *job)
 {
     struct gang__queue_state *leaf;
@@ -282,49 +343,31 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     struct gang_error error = GANG_ERROR_INIT;
     if (!remember_places(s, job))
         return false;
-    if (holds_places(job))
-        adopted = gang_alloc_adopt(s->worker, in->request, job->places, (int64_t)job->place_count,
-                                   &alloc, &error);
-    if (adopted == GANG_ENOMEM)
-        return false;
     job->leaf = leaf;
+    if (holds_places(job))
+        adopted = take_places(s, job, in->request, &alloc, &error);
     struct gang__stop *stops = NULL;
     if (adopted == GANG_OK && make_stops(s, job, alloc, &stops) != GANG_OK) {
         gang__give_back_or_defer(s, NULL, alloc, NULL, 0);
+        adopted = GANG_ENOMEM;
+    }
+    if (adopted == GANG_ENOMEM) {
         job->leaf = NULL;
         return false;
     }
-    job->submitted_ns = s->now_ns;
-    if (job->past)
-        set_past(s, job);
-    if (job->gang[0].places)
-        job->gang[0].request_class = in;
-    job->due_ns = INT64_MAX;
-    set_age(s, job);
-    gang__time_limit_predict(s, job);
-    gang__hash_insert(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
-    gang__set_insert_end(&s->by_id, &job->by_id, 1);
-    s->job_count++;
-    for (struct gang__queue_state *q = leaf; q; q = q->parent)
-        q->jobs++;
-    gang__stats_add(leaf, GANG__STAT_JOBS, 1);
-    leaf->idle_since_ns = INT64_MAX;
-    gang__wake_shares(s);
+    enter_tables(s, job, in);
     if (adopted != GANG_OK) {
-        gang__job_count(s, job);
-        char text[2 * sizeof(error.text)];
-        snprintf(text, sizeof(text), "its places are not free: %s: %s", error.path, error.text);
-        gang__job_end(s, job, GANG_END_REFUSED, text);
+        end_refused(s, job, adopted, &error);
         return true;
     }
     if (alloc != GANG_ID_NONE)
         adopt(s, job, in, alloc);
     gang__job_count(s, job);
     gang__job_arrived(s, job);
-    if (job->counted_running)
-        gang__job_state(s, job, GANG_REASON_NONE, "runs already");
-    else if (job->gang[0].places)
+    if (job->gang[0].places || gang__slice_is_suspended(&job->gang[0]))
         gang__job_state(s, job, GANG_REASON_NONE, "suspended");
+    else if (job->counted_running)
+        gang__job_state(s, job, GANG_REASON_NONE, "runs already");
     restore_stops(s, job, stops);
     if (job->past && alloc != GANG_ID_NONE)
         gang__reports_restored(s, &job->gang[0]);

@@ -134,6 +134,7 @@ gang_result gang_job_get_past(gang_sched *sched, gang_job_id id, struct gang_job
         &job->gang[0].reports; /* only one gang is restored */
     out.below_min_ns = reports->below_min ? gang__max(reports->below_min_ns, 1) : 0;
     out.refill_ns = reports->refill ? reports->refill_ns : 0;
+    gang__slice_past(sched, gang__gang_holds(&job->gang[0]), &out);
     out.size = past->size;
     return gang__struct_out(past, past->size, offsetof(struct gang_job_past, below_min_ns), &out,
                             sizeof(out));

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a host keeps of stops, moves, places that are promised, and nodes that are avoided, to
  * restore a job later. */
+#include <stdlib.h>
+
+#include "place/report/report.h"
 #include "place/request/request.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/record/state.h"
+#include "sched/slice/slice.h"
+#include "sched/stop/stop.h"
 
 /* The number of a handover, from 1, in the order in which they began: the last one is the first of
  * the list. NULL: 0. */
@@ -47,21 +52,60 @@ static const struct gang__stop *stop_before(const struct gang__gang *g, size_t b
     return stop;
 }
 
-static int32_t visit_gang(const gang_sched *s, const struct gang__gang *g, gang_job_stop_fn visit,
+/* Places of tasks that have stopped. */
+struct kept_places {
+    gang_sched *s;
+    const struct gang__stop *stop;
+    struct gang_placement *place;
+    size_t count, cap;
+};
+
+static bool is_among(const int64_t *tasks, size_t count, int64_t task)
+{
+    return count > 0 && bsearch(&task, tasks, count, sizeof(task), gang__by_number);
+}
+
+static int32_t keep_place(const struct gang_task *task, void *user)
+{
+    struct kept_places *k = user;
+    if (!is_among(k->stop->own, k->stop->own_count, task->task) ||
+        is_among(k->stop->still, k->stop->left, task->task))
+        return 0;
+    if (!gang__grow(&k->s->mem, (void **)&k->place, &k->cap, k->count + 1, sizeof(*k->place)))
+        return GANG_ENOMEM;
+    k->place[k->count++] = gang__place_of_task(task);
+    return 0;
+}
+
+static int32_t show(gang_sched *s, const struct gang__stop *stop, gang_job_stop_fn visit,
+                    void *user)
+{
+    struct gang_job_stop out = shown(s, stop);
+    struct kept_places k = {s, stop, NULL, 0, 0};
+    int32_t r = GANG_OK;
+    if (stop->left < stop->own_count && !stop->released)
+        r = gang__alloc_each(s->cluster, stop->alloc, keep_place, &k);
+    out.kept = k.place;
+    out.kept_count = k.count;
+    r = r == GANG_ENOMEM ? r : visit(&out, user);
+    gang__release(&s->mem, k.place);
+    return r;
+}
+
+static int32_t visit_gang(gang_sched *s, const struct gang__gang *g, gang_job_stop_fn visit,
                           void *user)
 {
     int32_t r = 0;
     size_t count = 0;
     while (stop_before(g, count))
         count++;
-    if (g->stop.moving && g->stop.moving->stopped) {
-        struct gang_job_stop stop = shown(s, g->stop.moving);
-        r = visit(&stop, user);
-    }
-    for (; count > 0 && r == 0; count--) {
-        struct gang_job_stop stop = shown(s, stop_before(g, count - 1));
-        r = visit(&stop, user);
-    }
+    if (g->stop.moving && g->stop.moving->stopped)
+        r = show(s, g->stop.moving, visit, user);
+    for (; count > 0 && r == 0; count--)
+        r = show(s, stop_before(g, count - 1), visit, user);
+    struct gang_job_stop of_slice;
+    if (r == 0 && gang__slice_stop_shown(g, &of_slice))
+        r = visit(&of_slice, user);
     return r;
 }
 

@@ -7,6 +7,7 @@
 #include "sched/foreign/foreign.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/lifecycle/places_in.h"
+#include "sched/slice/slice.h"
 
 /* A task that is booked on the node. */
 struct booked {
@@ -177,8 +178,17 @@ static bool names_parts(const struct gang_place_conflict *c)
     return names;
 }
 
+/* The first task that is booked there, but not the column of a matrix; NULL: there is none. */
+static const struct booked *first_booked(const struct books *b)
+{
+    for (size_t k = 0; k < b->count; k++)
+        if (!gang__slice_is_column(b->r->s, b->r->node, b->entry[k].alloc))
+            return &b->entry[k];
+    return NULL;
+}
+
 /* Tell of each task that has what place i uses. An exclusive allocation also has what none of its
- * tasks has: then all tasks on the node are its own. */
+ * tasks has: then all tasks on the node are its own. So does a matrix. */
 static void tell_taken(const struct books *b, size_t i)
 {
     const struct gang__places_report *r = b->r;
@@ -186,7 +196,8 @@ static void tell_taken(const struct books *b, size_t i)
     bool told = false;
     c.what = GANG_CONFLICT_TAKEN;
     for (size_t k = 0; k < b->count; k++)
-        if (overlaps(&r->claim[i], &b->entry[k].task, &c)) {
+        if (gang__slice_conflicts(r->s, r->node, r->of[i].alloc, b->entry[k].alloc) &&
+            overlaps(&r->claim[i], &b->entry[k].task, &c)) {
             tell_booked(b, &b->entry[k], &c);
             told = true;
         }
@@ -194,8 +205,9 @@ static void tell_taken(const struct books *b, size_t i)
         return;
     c.gpus = r->claim[i].short_gpus;
     memcpy(c.cores, r->claim[i].short_cores, sizeof(c.cores));
-    if (b->count > 0 && names_parts(&c))
-        tell_booked(b, &b->entry[0], &c);
+    const struct booked *by = first_booked(b);
+    if (by && names_parts(&c))
+        tell_booked(b, by, &c);
     else
         tell(r, &c);
 }

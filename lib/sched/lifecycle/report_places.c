@@ -12,6 +12,7 @@
 #include "sched/foreign/foreign.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/lifecycle/places_in.h"
+#include "sched/slice/slice.h"
 #include "sched/wake/wake.h"
 
 enum { PATIENCE = 1000 };
@@ -144,11 +145,16 @@ static gang_result rebind(struct gang__places_report *r)
     gang_sched *s = r->s;
     gang_alloc_id hold = gang__foreign_alloc(s, r->node);
     gang_result done = GANG_EBUSY;
+    struct gang__rooms rooms;
+    if (!gang__slice_rooms_make(s, r->node, r->task, r->task_count, &rooms))
+        done = GANG_ENOMEM;
     for (int i = 0; i < PATIENCE && done == GANG_EBUSY; i++) {
         if (i > 0)
             sched_yield();
-        done = gang__tasks_rebind(s->worker, r->node, r->task, r->task_count, hold);
+        done = gang__tasks_rebind(s->worker, r->node, r->task, r->task_count, hold,
+                                  rooms.count ? &rooms : NULL);
     }
+    gang__slice_rooms_free(s, &rooms);
     return done;
 }
 
@@ -160,6 +166,7 @@ static void note_moved(struct gang__places_report *r, const struct gang__real_pl
                   "books follow",
                   (unsigned long long)at->job, (long long)at->task, r->info.name);
     gang__suspended_moved(r->s, g, at->task);
+    gang__slice_task_moved(r->s, gang__gang_holds(g), at->task);
     gang__wake_holding(r->s, g);
     gang__wake_calendar(r->s);
     r->moved = true;

@@ -91,7 +91,10 @@ void gang__fence_restore(gang_sched *s, struct gang__stop *fence,
                          const struct gang__kept_stop *kept)
 {
     gang__fence_begin(s, fence, kept->next_ns);
-    (void)count_lost(s, fence->gang, &kept->task, true);
+    (void)count_lost(s, fence->gang, &kept->all, true);
+    gang__alloc_mark_stopped(s->worker, fence->alloc, fence->own, fence->own_count, fence->still,
+                             fence->left);
+    gang__job_state(s, fence->gang->job, GANG_REASON_LOSS, "stopping"); /* between two quanta */
 }
 
 void gang__reports_restored(gang_sched *s, struct gang__gang *g)

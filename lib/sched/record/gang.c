@@ -63,6 +63,19 @@ gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, i
     return r;
 }
 
+struct gang_placement gang__place_of_task(const struct gang_task *task)
+{
+    struct gang_placement p = GANG_PLACEMENT_INIT;
+    p.group = task->group;
+    p.node = task->node;
+    p.task = task->task;
+    p.gpus = task->gpus;
+    p.any_devices = task->gpus == 0;
+    p.any_cores = task->core_count == 0;
+    memcpy(p.cores, task->cores, sizeof(p.cores));
+    return p;
+}
+
 int64_t gang__gang_step(const struct gang__gang *gang, uint32_t group)
 {
     const struct gang__group *g = &gang__gang_request(gang)->group[group];

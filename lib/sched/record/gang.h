@@ -46,6 +46,7 @@ struct gang__sliced {
     bool refused;        /* the host refused to resume it in this quantum */
     bool stopped;        /* detached, and all its tasks have stopped */
     bool gone;           /* removed from the matrix; freed when no walk is under way */
+    int64_t came;        /* ascends in the list of the matrix */
     int64_t deadline_ns; /* STOPS, or detached: all its tasks have stopped then */
     int64_t ends_ns;     /* in the calendar it ends then */
     int64_t *still;      /* STOPS: tasks that have not stopped yet, ascending: */

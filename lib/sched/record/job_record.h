@@ -42,6 +42,9 @@ size_t gang__ended_tasks_words(const struct gang__gang *g);
 /* Are the nodes of these places up? GANG_OK; GANG_ENOFIT: not now; GANG_ESTALE: one was removed. */
 gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, int64_t count);
 
+/* The place of a task, by its number. */
+struct gang_placement gang__place_of_task(const struct gang_task *task);
+
 /* How many tasks of a group are granted together when the gang grows: one, a subgroup, or what the
  * group lacks of its minimum. */
 int64_t gang__gang_step(const struct gang__gang *g, uint32_t group);

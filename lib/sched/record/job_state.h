@@ -35,7 +35,8 @@ struct gang__kept_stop {
     int32_t handover, starts_as;
     int64_t deadline_ns, next_ns;
     gang_job_id preemptor;
-    struct gang__found task; /* those that have not stopped, ascending; in the block of the job */
+    /* Those that have not stopped, and all that have a place; ascending, in the block of the job */
+    struct gang__found task, all;
 };
 
 /* A job and reservations. */
@@ -101,7 +102,9 @@ struct gang__job {
     struct gang_job_past *past;    /* of a job that the host restores; NULL: none */
     struct gang__kept_stop *stops; /* of that: the tasks that stop, or are fenced */
     size_t kept_stop_count;
-    int64_t *gone; /* of that: numbers of tasks that have ended */
+    struct gang__kept_stop
+        *slice_stop; /* of that: its quantum is over; NULL: none. Behind `stops` */
+    int64_t *gone;   /* of that: numbers of tasks that have ended */
     size_t gone_count;
     struct gang_placement *promised; /* of that: places that are kept for it */
     size_t promised_count;

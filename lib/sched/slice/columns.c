@@ -172,11 +172,12 @@ void gang__columns_put(const struct gang__sliced *x, bool busy)
             *word_of(&x->use[i], busy) = 0;
 }
 
-bool gang__columns_put_if_fits(const struct gang__sliced *x, bool busy)
+bool gang__columns_put_all(const struct gang__sliced *x, bool busy, size_t *misfit)
 {
     size_t put = 0;
     while (put < x->uses && put_use(&x->use[put], busy))
         put++;
+    *misfit = put;
     if (put == x->uses)
         return true;
     while (put > 0) { /* all that is taken is a difference */
@@ -184,6 +185,12 @@ bool gang__columns_put_if_fits(const struct gang__sliced *x, bool busy)
         *word_of(use, busy) += use->payload;
     }
     return false;
+}
+
+bool gang__columns_put_if_fits(const struct gang__sliced *x, bool busy)
+{
+    size_t misfit;
+    return gang__columns_put_all(x, busy, &misfit);
 }
 
 /* ---- what a gang uses ------------------------------------------------------------------------ */

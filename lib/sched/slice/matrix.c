@@ -100,9 +100,19 @@ void gang__sliced_enter(gang_sched *s, struct gang__sliced *x)
     struct gang__matrix *m = x->matrix;
     m->columns_changed = true;
     gang__hash_insert(&s->slice.gangs, &x->link, hash_of(x->alloc));
-    x->at = m->last;
-    *m->last = x;
-    m->last = &x->next;
+    if (x->came == 0)
+        x->came = m->came + 1;
+    struct gang__sliced **at = x->came > m->came ? m->last : &m->first;
+    while (*at && (*at)->came <= x->came)
+        at = &(*at)->next;
+    m->came = gang__max(m->came, x->came);
+    x->at = at;
+    x->next = *at;
+    if (x->next)
+        x->next->at = &x->next;
+    else
+        m->last = &x->next;
+    *at = x;
 }
 
 void gang__sliced_free(gang_sched *s, struct gang__sliced *x)

@@ -57,15 +57,16 @@ bool gang__row_is_untouched(const struct gang__matrix *m, const struct gang__nod
     return true;
 }
 
-/* Close all nodes but those that a gang may come to. */
-static void open_columns(struct gang__matrix *m)
+void gang__row_open_columns(const gang_sched *s, struct gang__matrix *m)
 {
     gang_snapshot *v = m->view;
     m->open_cpu = 0;
     for (uint32_t slot = 0; slot < v->end; slot++) {
         const struct gang__node *node = gang__snapshot_node(v, slot);
         const struct gang__column *c = node ? gang__column_at(m, node->id) : NULL;
-        bool open = c && c->detached_uses == 0 && gang_snapshot_release(v, c->held) == GANG_OK;
+        bool contested = c && gang__slice_is_contested(s, c->node);
+        bool open = c && c->detached_uses == 0 && !contested &&
+                    gang_snapshot_release(v, c->held) == GANG_OK;
         const uint64_t *word = node ? gang__snapshot_words(v, slot) : NULL;
         if (node && !open && (c || !gang__row_is_untouched(m, node, word)))
             gang__row_close_node(v, slot);
@@ -106,19 +107,18 @@ static gang_result make_view(gang_sched *s, struct gang__matrix *m, struct gang_
     bool own = has_own_view(s, m, g);
     if (!m->view && gang_snapshot_new(s->cluster, &m->view) != GANG_OK)
         return GANG_ENOMEM;
-    m->viewed_in = 0;
+    m->viewed_in = m->restore_viewed_in = 0;
     m->viewed_stamp = gang__capacity_stamp(s->cluster);
     if (gang_snapshot_take(s->worker, m->view) != GANG_OK)
         return GANG_ENOMEM;
-    open_columns(m);
+    gang__row_open_columns(s, m);
     (void)gang__slice_close_kept(s, m, g, m->view);
     m->viewed_in = own ? 0 : s->runs; /* other gangs may use the nodes that it avoids */
     struct gang__where w = where(s, m, g);
     return gang__where_close(&w, soft);
 }
 
-/* Show what a row leaves; `all`: what it and all running gangs leave. */
-static gang_result show_row(gang_sched *s, const struct gang__matrix *m, uint32_t row, bool all)
+gang_result gang__row_show(gang_sched *s, const struct gang__matrix *m, uint32_t row, bool all)
 {
     gang_result r = gang__snapshot_copy(s->scratch, m->view);
     for (const struct gang__sliced *x = m->first; r == GANG_OK && x; x = x->next)
@@ -149,7 +149,8 @@ static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct g
 {
     struct gang__matrix *m = x->matrix;
     gang_request *request = gang__gang_request(g);
-    gang_result r = suffices(m, row, least_cpu(request)) ? show_row(s, m, row, all) : GANG_ENOFIT;
+    gang_result r =
+        suffices(m, row, least_cpu(request)) ? gang__row_show(s, m, row, all) : GANG_ENOFIT;
     if (r == GANG_OK)
         r = gang__timeshare_alloc(s->worker, s->scratch, request, m->lent, &x->alloc);
     if (r != GANG_OK)
@@ -275,7 +276,7 @@ static gang_result grow_in_view(gang_sched *s, struct gang__sliced *x,
 {
     gang_result r = make_view(s, x->matrix, x->gang, soft);
     if (r == GANG_OK)
-        r = show_row(s, x->matrix, x->row, true);
+        r = gang__row_show(s, x->matrix, x->row, true);
     return r == GANG_OK ? gang__timeshare_grow(s->worker, s->scratch, growth, granted) : r;
 }
 

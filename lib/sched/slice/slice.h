@@ -4,6 +4,7 @@
 #ifndef GANG__SCHED_SLICE_H
 #define GANG__SCHED_SLICE_H
 
+#include "place/alloc/alloc.h"
 #include "place/whatif/whatif.h"
 #include "sched/calendar/calendar.h"
 #include "sched/record/state.h"
@@ -48,8 +49,10 @@ struct gang__matrix {
     bool columns_changed;   /* columns or the ends of their gangs are not in the calendar yet */
     int64_t column_ends_ns; /* the first of the ends that are in the calendar */
     struct gang__sliced *first, **last, *gone;
+    int64_t came; /* of the gang that came last */
     uint32_t rows, active;
-    uint32_t walkers; /* loops over the gangs: no gang is freed while one runs */
+    uint64_t restored_in; /* gang_sched.runs in which a host restored its first gang; 0: none */
+    uint32_t walkers;     /* loops over the gangs: no gang is freed while one runs */
     bool begun;       /* all gangs of the active row run, or were refused: the quantum is counted */
     bool fresh;       /* the active row has just changed: alternates may change, too */
     int64_t until_ns; /* end of the quantum; INT64_MAX: it is not counted, or there is one row */
@@ -58,6 +61,7 @@ struct gang__matrix {
     /* The cluster with all columns empty, as it was when a gang was last placed. */
     gang_snapshot *view;
     uint64_t viewed_in, viewed_stamp; /* in this run, and the capacity stamp then; 0: not */
+    uint64_t restore_viewed_in;       /* in this run the view was made for gangs to restore; 0 */
     int64_t open_cpu;                 /* millicores on nodes that are open there */
 
     /* In the dry run of preemption: rows that gangs open which were placed; the last place that was
@@ -89,6 +93,16 @@ gang_result gang__slice_alloc_at(gang_sched *s, struct gang__gang *g,
                                  gang_alloc_id *id);
 gang_result gang__slice_grow(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                              int64_t *granted);
+
+/* A gang that a host restores comes to its row, as job->past says. Its places are job->places; the
+ * job has its leaf. GANG_OK; GANG_ENOFIT, GANG_EINVAL: `error` names the place, or what contradicts
+ * others; GANG_ENOMEM. On an error nothing changed. */
+gang_result gang__slice_restore(gang_sched *s, struct gang__gang *g, gang_request *request,
+                                gang_alloc_id *id, struct gang_error *error);
+/* What a host keeps of the gang with this allocation. */
+void gang__slice_past(const gang_sched *s, gang_alloc_id alloc, struct gang_job_past *past);
+/* The gang is suspending: a stop for the host to keep. False: it is not. */
+bool gang__slice_stop_shown(const struct gang__gang *g, struct gang_job_stop *out);
 
 /* Tasks (NULL: all) of an allocation were released. */
 void gang__slice_released(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, size_t count);
@@ -129,6 +143,18 @@ void gang__slice_forget_views(gang_sched *s);
 bool gang__slice_occupied(const gang_sched *s);
 /* Is the node in a matrix? */
 bool gang__slice_has_node(const gang_sched *s, gang_node_id node);
+
+/* Reports about a node. _make(): the sets of the tasks that a report lists, and what others leave
+ * of them; false: out of memory. _moved(): the record of a task changed, for which _make() made
+ * room. _conflicts(): does what a task of `a` (GANG_ID_NONE: others) uses conflict with a task of
+ * `b` that has it, too? Not if they take turns, nor with a column, for which _is_column() asks. */
+bool gang__slice_rooms_make(gang_sched *s, gang_node_id node, struct gang__real_task *task,
+                            size_t count, struct gang__rooms *rooms);
+void gang__slice_rooms_free(gang_sched *s, struct gang__rooms *rooms);
+void gang__slice_task_moved(gang_sched *s, gang_alloc_id alloc, int64_t task);
+bool gang__slice_conflicts(const gang_sched *s, gang_node_id node, gang_alloc_id a,
+                           gang_alloc_id b);
+bool gang__slice_is_column(const gang_sched *s, gang_node_id node, gang_alloc_id alloc);
 
 /* Its row, from 1, or 0; how many rows there are, and when its row is active, if nothing changes
  * (0: now). */

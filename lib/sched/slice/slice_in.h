@@ -5,6 +5,8 @@
  *   sliced_host.c what the host is asked for one gang
  *   rows.c        into which row a gang goes; growing
  *   sliced_leave.c  leaving the matrix
+ *   slice_places.c  reports about what really runs on a node
+ *   slice_restore.c what a host keeps of a gang, and how the gang comes back
  *   columns.c     the nodes of a matrix, and which gangs fit beside each other there
  *   column_time.c when gangs end at the latest, and until when columns take their nodes
  *   matrix.c      the matrix of a queue, and its list of gangs
@@ -19,6 +21,7 @@
 #ifndef GANG__SCHED_SLICE_IN_H
 #define GANG__SCHED_SLICE_IN_H
 
+#include "sched/foreign/foreign.h"
 #include "sched/slice/slice.h"
 
 /* ---- slice.c --------------------------------------------------------------------------------- */
@@ -53,6 +56,16 @@ void gang__use_forget(gang_sched *s, struct gang__sliced *x, size_t i);
 uint32_t gang__slice_close_kept(const gang_sched *s, const struct gang__matrix *m,
                                 const struct gang__gang *g, gang_snapshot *view);
 
+/* Does a process use what is booked for others there, as reported? No gang comes there then. */
+static inline bool gang__slice_is_contested(const gang_sched *s, gang_node_id node)
+{
+    return s->foreign.count > 0 && gang__foreign_wants(s, node);
+}
+
+/* Of the view: close all nodes but those that a gang may come to. Show in s->scratch what a row
+ * leaves; `all`: what it and all running gangs leave. */
+void gang__row_open_columns(const gang_sched *s, struct gang__matrix *m);
+gang_result gang__row_show(gang_sched *s, const struct gang__matrix *m, uint32_t row, bool all);
 /* No gang comes to the node of the view. */
 void gang__row_close_node(gang_snapshot *v, uint32_t slot);
 /* Is the whole shared part of the node free? */
@@ -80,6 +93,8 @@ void gang__columns_reset(struct gang__matrix *m, bool busy);
  * that were put; false: nothing changed. */
 void gang__columns_put(const struct gang__sliced *x, bool busy);
 bool gang__columns_put_if_fits(const struct gang__sliced *x, bool busy);
+/* The same; *misfit: the first of its uses that does not fit. */
+bool gang__columns_put_all(const struct gang__sliced *x, bool busy, size_t *misfit);
 /* Drop the columns that no gang uses. */
 void gang__columns_sweep(gang_sched *s, struct gang__matrix *m);
 /* Remove rows without gangs; if the active one is removed, the next one is active. True: some were.

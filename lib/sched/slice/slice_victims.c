@@ -122,7 +122,9 @@ static void open_nodes(const gang_sched *s, const struct gang__matrix *m,
         bool held = c && c->tentative_uses < c->uses;
         if (!node)
             continue;
-        bool open = held ? c->detached_uses == 0 && gang_snapshot_release(v, c->held) == GANG_OK
+        bool contested = held && gang__slice_is_contested(s, c->node);
+        bool open = held ? c->detached_uses == 0 && !contested &&
+                               gang_snapshot_release(v, c->held) == GANG_OK
                          : gang__row_is_untouched(m, node, gang__snapshot_words(v, slot));
         if (!open)
             gang__row_close_node(v, slot);

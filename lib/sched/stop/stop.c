@@ -344,6 +344,8 @@ void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gan
         g->preempt.stopped = true;
     else if (!stop->tasks)
         gang__job_ends_after(job, stop->reason);
+    if (stop->left < stop->own_count)
+        gang__stop_mark(s, stop);
     gang__job_state(s, job, stop->reason, "stopping");
 }
 

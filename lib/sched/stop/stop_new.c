@@ -41,15 +41,7 @@ static int32_t add_place(const struct gang_task *task, void *user)
     if (!bsearch(&task->task, n->stop->own, n->stop->own_count, sizeof(task->task),
                  gang__by_number))
         return 0;
-    struct gang_placement *p = &g->places[g->place_count++];
-    *p = (struct gang_placement)GANG_PLACEMENT_INIT;
-    p->group = task->group;
-    p->node = task->node;
-    p->task = task->task;
-    p->gpus = task->gpus;
-    p->any_devices = task->gpus == 0;
-    p->any_cores = task->core_count == 0;
-    memcpy(p->cores, task->cores, sizeof(p->cores));
+    g->places[g->place_count++] = gang__place_of_task(task);
     return 0;
 }
 
@@ -143,12 +135,22 @@ bool gang__stop_note_target(gang_sched *s, struct gang__stop *stop, const struct
     return true;
 }
 
+/* Of its tasks, those that have not stopped yet. */
+static struct gang__stop *left_of(struct gang__stop *stop, const struct gang__kept_stop *kept)
+{
+    if (stop)
+        stop->left = kept->task.count;
+    for (size_t i = 0; stop && i < stop->left; i++)
+        stop->still[i] = kept->task.task[i].task;
+    return stop;
+}
+
 struct gang__stop *gang__stop_new_kept(gang_sched *s, struct gang__gang *g,
                                        const struct gang__kept_stop *kept)
 {
-    const struct gang__found *f = &kept->task;
+    const struct gang__found *f = &kept->all;
     if (kept->what == GANG_STOP_FENCED)
-        return gang__fence_new(s, g, f);
+        return left_of(gang__fence_new(s, g, f), kept);
     struct gang__stop *stop = gang__zalloc(&s->mem, 1, sizeof(*stop));
     if (!stop)
         return NULL;
@@ -163,7 +165,7 @@ struct gang__stop *gang__stop_new_kept(gang_sched *s, struct gang__gang *g,
     stop->own_count = f->count;
     stop->tasks = kept->whole ? NULL : stop->own;
     stop->task_count = kept->whole ? 0 : f->count;
-    stop = with_reason(s, count_stop(stop), kept->reason);
+    stop = left_of(with_reason(s, count_stop(stop), kept->reason), kept);
     size_t promised = kept->reason == GANG_REASON_MOVE ? g->job->promised_count : 0;
     if (stop && !gang__stop_note_target(s, stop, g->job->promised, promised)) {
         gang__stop_discard(s, stop);
