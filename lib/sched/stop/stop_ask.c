@@ -73,8 +73,10 @@ static void unknown_to_host(gang_sched *s, struct gang__stop *stop)
         forget_places(s, stop->gang);
     gang__move_end(s, stop->gang);
     job->ending = true;
-    if (job->end_wanted == GANG_END_NONE)
+    if (job->end_wanted == GANG_END_NONE) {
         job->end_wanted = GANG_END_FAILED;
+        job->stop_reason = GANG_REASON_END;
+    }
 }
 
 /* The tasks are asked, or killed, once more. */
