@@ -71,15 +71,17 @@ enum {
      *  have stopped. */
     GANG_STOP_MOVED = 3,
     /** Time slicing: their time slice has ended, and they have not suspended yet. The members from
-     *  `end` to `preemptor` are 0, and `next_ns` is `deadline_ns`. */
-    GANG_STOP_SLICE = 4
+     *  `end` to `preemptor` are 0. */
+    GANG_STOP_SLICE = 4,
+    /** The same, but op kill was called, and the host has not reported yet that they stopped. */
+    GANG_STOP_SLICE_KILLED = 5
 };
 
 /** State of a gang in time slicing (gang_job_past.slice_state). */
 enum {
     GANG_SLICE_WAITS = 0,      /**< before its first time slice: op start was not called yet */
     GANG_SLICE_RUNS = 1,       /**< it runs */
-    GANG_SLICE_SUSPENDING = 2, /**< op suspend was called (GANG_STOP_SLICE) */
+    GANG_SLICE_SUSPENDING = 2, /**< op suspend was called (GANG_STOP_SLICE*) */
     GANG_SLICE_SUSPENDED = 3   /**< it is suspended */
 };
 

@@ -395,9 +395,10 @@ struct gang_host_ops {
      *  kill is called. Refused: op preempt is called instead. GANG_EBUSY and GANG_ENOENT: as for
      *  preempt. NULL: the gang counts as stopped at once, and waits again like a preempted one. At
      *  the end of a time slice these rules differ: without a grace period the gang must have
-     *  stopped when op suspend returns; every value other than 0 refuses; after op kill the gang is
-     *  resumed later all the same, and GANG_ENOENT of op kill does not end the job; with NULL the
-     *  gang counts as suspended at once. */
+     *  stopped when op suspend returns 0, and after GANG_EBUSY op suspend is called again, never
+     *  op kill; after op kill the gang is resumed later all the same; with NULL the gang counts as
+     *  suspended at once. Until a gang has suspended, its nodes stay in use: gangs of the next row
+     *  that do not fit beside it wait, and the next time slice does not begin. */
     int32_t (*suspend)(const struct gang_event *event, void *user);
     /** Resume a suspended gang, each task on its former node, devices and cores. Refused: as for
      *  start; in time slicing the gang stays suspended until its next time slice. NULL:

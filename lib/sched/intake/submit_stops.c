@@ -52,9 +52,14 @@ static void stop_as_past_says(struct gang__job *job)
     job->kept_stop_count = stop->task.count > 0;
 }
 
+static bool is_of_slice(const struct gang_job_stop *stop)
+{
+    return stop->what == GANG_STOP_SLICE || stop->what == GANG_STOP_SLICE_KILLED;
+}
+
 static gang_result check_stop(const struct gang_job_stop *stop, size_t i, struct gang_error *error)
 {
-    if (stop->what < GANG_STOP_ASKED || stop->what > GANG_STOP_SLICE)
+    if (stop->what < GANG_STOP_ASKED || stop->what > GANG_STOP_SLICE_KILLED)
         return bad_stop(error, GANG_EINVAL, i, "what", "no such value");
     if (stop->reason <= GANG_REASON_NONE || stop->reason > GANG_REASON_DRAIN)
         return bad_stop(error, GANG_EINVAL, i, "reason", "no such value");
@@ -108,7 +113,9 @@ static gang_result keep_slice_stop(struct gang__job *job, const struct placed *a
             return bad_stop(error, GANG_EINVAL, i, "tasks", "a task has no place");
         to->task.task[to->task.count++] = *at;
     }
+    to->what = from->what;
     to->deadline_ns = from->deadline_ns;
+    to->next_ns = from->next_ns;
     return GANG_OK;
 }
 
@@ -209,7 +216,7 @@ static gang_result add_kept(gang_sched *s, struct gang__job *job, const struct g
 {
     if (from->kept_count > MOST_KEPT)
         return bad_stop(error, GANG_ERANGE, i, "kept_count", "too many");
-    if (from->kept_count > 0 && (!from->kept || from->what == GANG_STOP_SLICE))
+    if (from->kept_count > 0 && (!from->kept || is_of_slice(from)))
         return bad_stop(error, GANG_EINVAL, i, "kept", "missing, or of tasks that suspend");
     for (size_t k = 0; k < from->kept_count; k++) {
         struct gang_placement in;
@@ -238,7 +245,7 @@ static gang_result make_stop(gang_sched *s, struct gang__job *job, struct placed
     gang_result r = read_stop(j, i, &stop, error);
     if (r != GANG_OK)
         return r;
-    if (stop.what == GANG_STOP_SLICE)
+    if (is_of_slice(&stop))
         return keep_slice_stop(job, all, &stop, i, error);
     r = name_tasks(all, &stop, i, &to->task, error);
     to->all = (struct gang__found){all->both + all->both_count, to->task.count, 0};
