@@ -272,6 +272,7 @@ START_TEST(a_copy_asks_again_at_the_same_time)
     open_answering(5, 0, "suspend", GANG_EBUSY);
     MUST(gang_sched_copy(h.s, NULL, NULL, &cluster, &copy, NULL));
     ck_assert_int_eq(gang_sched_next(copy), 12 * SECOND);
+    MUST(gang_sched_check(copy, NULL));
     MUST(gang_sched_run(copy, 12 * SECOND, NULL, NULL)); /* without ops: suspended at once */
     MUST(gang_job_get(copy, b, &info));
     ck_assert_int_eq(info.state, GANG_JOB_RUNNING);
