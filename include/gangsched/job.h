@@ -70,27 +70,29 @@ enum {
      *  gang_job_promised_each()) as soon as all other gangs that were moved by the same decision
      *  have stopped. */
     GANG_STOP_MOVED = 3,
-    /** time slicing: their quantum is over, and they have not suspended yet. The members from `end`
-     *  to `preemptor` are 0, and `next_ns` is `deadline_ns` */
+    /** Time slicing: their time slice has ended, and they have not suspended yet. The members from
+     *  `end` to `preemptor` are 0. */
     GANG_STOP_SLICE = 4,
-    GANG_STOP_STOPPED = 5 /**< they have stopped, and `kept` is kept for the preemptor */
+    GANG_STOP_STOPPED = 5, /**< they have stopped, and `kept` is kept for the preemptor */
+    /** like SLICE, but op kill was called, and the host has not reported yet that they stopped */
+    GANG_STOP_SLICE_KILLED = 6
 };
 
-/** A gang in a matrix of time slices (gang_job_past.slice_state). */
+/** State of a gang in time slicing (gang_job_past.slice_state). */
 enum {
-    GANG_SLICE_WAITS = 0,      /**< for its first quantum: the host has not heard of its start */
+    GANG_SLICE_WAITS = 0,      /**< before its first time slice: op start was not called yet */
     GANG_SLICE_RUNS = 1,       /**< it runs */
-    GANG_SLICE_SUSPENDING = 2, /**< it was asked to suspend (GANG_STOP_SLICE) */
+    GANG_SLICE_SUSPENDING = 2, /**< op suspend was called (GANG_STOP_SLICE*) */
     GANG_SLICE_SUSPENDED = 3   /**< it is suspended */
 };
 
 /** Flags of gang_job_past.slice_flags. */
 enum {
-    /** of the matrix: all gangs of the active row run or were refused, and its quantum is counted */
+    /** of the matrix: all gangs of the active row run, or were refused: its time slice has begun */
     GANG_SLICE_BEGUN = 1,
     GANG_SLICE_GPUS = 2,    /**< of the matrix: GPUs are shared in time (quantum_gpus) */
-    GANG_SLICE_REFUSED = 4, /**< the host refused to resume the gang in this quantum */
-    /** others stopped for it: it is not preempted before its first quantum */
+    GANG_SLICE_REFUSED = 4, /**< the host refused to resume the gang in this time slice */
+    /** other tasks stopped for the gang: it is not preempted before its first time slice */
     GANG_SLICE_TOOK = 8,
     /** the whole gang stops, or is fenced, for good; its places are taken until it has stopped */
     GANG_SLICE_LEAVES = 16

@@ -395,9 +395,10 @@ struct gang_host_ops {
      *  kill is called. Refused: op preempt is called instead. GANG_EBUSY and GANG_ENOENT: as for
      *  preempt. NULL: the gang counts as stopped at once, and waits again like a preempted one. At
      *  the end of a time slice these rules differ: without a grace period the gang must have
-     *  stopped when op suspend returns; every value other than 0 refuses; after op kill the gang is
-     *  resumed later all the same, and GANG_ENOENT of op kill does not end the job; with NULL the
-     *  gang counts as suspended at once. */
+     *  stopped when op suspend returns 0, and after GANG_EBUSY op suspend is called again, never
+     *  op kill; after op kill the gang is resumed later all the same; with NULL the gang counts as
+     *  suspended at once. Until a gang has suspended, its nodes stay in use: gangs of the next row
+     *  that do not fit beside it wait, and the next time slice does not begin. */
     int32_t (*suspend)(const struct gang_event *event, void *user);
     /** Resume a suspended gang, each task on its former node, devices and cores. Refused: as for
      *  start; in time slicing the gang stays suspended until its next time slice. NULL:
@@ -994,7 +995,7 @@ typedef int32_t (*gang_job_stop_fn)(const struct gang_job_stop *stop, void *user
 /** Visit the stops of a job that are under way (struct gang_job_stop), and its fences, the oldest
  *  first, for gang_job_spec.stops. Before them come the tasks that have stopped while what they held
  *  is kept for a preemptor (GANG_STOP_STOPPED, GANG_STOP_MOVED), after them the tasks that are to
- *  suspend at the end of a quantum (GANG_STOP_SLICE). @return GANG_OK; GANG_EINVAL; GANG_ESTALE;
+ *  suspend at the end of a time slice (GANG_STOP_SLICE*). @return GANG_OK; GANG_EINVAL; GANG_ESTALE;
  *  GANG_ENOMEM; the visitor's result: a value other than 0 ends the visit. Owner. O(stops * (stops +
  *  jobs that wait for victims) + stopping tasks), and O(tasks) for each stop of which some tasks have
  *  stopped. */

@@ -38,6 +38,38 @@ static bool holds(gang_job_id id, int32_t part)
     return gang_job_alloc(h.s, id, part) != GANG_ID_NONE;
 }
 
+static int preempt_calls;
+static int32_t known;
+
+/* The host does not know the gang that it is asked about first. */
+static void unknown_first(struct host *host, const struct host_event *e)
+{
+    host->refuse = NULL;
+    host->answer = GANG_ENOENT;
+    if (strcmp(e->op, "preempt") == 0 && preempt_calls++ == 0) {
+        host->refuse = e->op;
+        known = !e->part;
+    }
+}
+
+START_TEST(a_job_ends_as_a_whole_when_the_host_does_not_know_one_gang)
+{
+    gang_job_id low = host_submit(&h, two_gangs(2, 2, GANG_AFTER_START));
+    host_run(&h, 1);
+    host_preempts(&h, GRACE, GANG_PREEMPT_MODE_REQUEUE);
+    preempt_calls = 0;
+    h.during = unknown_first;
+    gang_job_id high = host_gang(&h, "", _i ? 8 : 6, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "preempt"), 2);
+    host_report_all(&h, low, known, GANG_TASK_STOPPED);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, low), GANG_END_FAILED);
+    test_assert(!host_has(&h, low));
+    ck_assert_int_eq(host_tasks(&h, high), _i ? 8 : 6);
+}
+END_TEST
+
 /* In a queue that cancels preempted jobs, the whole job ends. */
 START_TEST(a_job_ends_as_a_whole_when_one_gang_is_preempted)
 {
@@ -363,6 +395,7 @@ int main(void)
     Suite *suite = suite_create("job_gangs");
     TCase *t = tcase_create("job_gangs");
     tcase_add_checked_fixture(t, open_slow, close_it);
+    tcase_add_loop_test(t, a_job_ends_as_a_whole_when_the_host_does_not_know_one_gang, 0, 2);
     tcase_add_test(t, a_job_ends_as_a_whole_when_one_gang_is_preempted);
     tcase_add_test(t, a_gang_cancelled_while_it_moves_does_not_start);
     tcase_add_test(t, a_job_stops_when_its_last_running_gang_fails);

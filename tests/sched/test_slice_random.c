@@ -9,7 +9,7 @@
 static struct host h;
 static const int64_t SECOND = HOST_SECOND;
 
-enum { NODES = 6, CORES = 8, GPUS = 4, JOBS = 400, SLICE = 10, MOST_TASKS = 8 };
+enum { NODES = 6, CORES = 8, GPUS = 4, JOBS = 400, SLICE = 10, MOST_TASKS = 8, AGAIN = 2 };
 
 /* ---- what the host knows --------------------------------------------------------------------- */
 
@@ -38,6 +38,9 @@ static gang_node_id node_id[NODES];
 static int64_t grace, most_rows;
 static bool share_gpus, with_cores;
 static int64_t refuse_one_in; /* 0: never */
+static bool unsteady;         /* it is busy, or does not know a gang, now and then */
+static int64_t kill_wait_ns;
+static int busy_answers, unknown_answers, kills_confirmed;
 
 static struct seen_job *job_of(gang_job_id id)
 {
@@ -131,6 +134,44 @@ static void drop_tasks(struct seen_job *j, const int64_t *tasks, size_t count)
         j->since_ns = -1;
 }
 
+/* A busy host does nothing, and all wait for it. What it does not know does not run. */
+static bool is_unsteady(struct host *host, struct seen_job *j, const struct host_event *e)
+{
+    bool kills = strcmp(e->op, "kill") == 0 && e->task_count == 0;
+    bool busy = one_in(2);
+    host->answer = 0;
+    if (!unsteady || (strcmp(e->op, "suspend") != 0 && !kills) || (!busy && !one_in(8)))
+        return false;
+    host->refuse = e->op;
+    host->answer = busy ? GANG_EBUSY : GANG_ENOENT;
+    busy_answers += busy;
+    unknown_answers += !busy;
+    for (size_t i = 0; busy && i < job_count; i++)
+        jobs[i].fed_ns += AGAIN * SECOND;
+    if (!busy) {
+        stop_all(j);
+        j->tasks = 0;
+        j->begun = false;
+    }
+    return true;
+}
+
+/* With confirmation it takes some time, for which all wait. */
+static void be_killed(struct seen_job *j, const struct host_event *e)
+{
+    if (kill_wait_ns == 0) {
+        stop_all(j);
+    } else {
+        j->stops = true;
+        j->gone_ns = h.now_ns + 1 + below(grace);
+        kills_confirmed++;
+        for (size_t i = 0; i < job_count; i++)
+            jobs[i].fed_ns += grace + 1;
+    }
+    if (e->reason != GANG_REASON_SLICE)
+        j->tasks = 0, j->begun = false;
+}
+
 /* One is refused now and then: nothing of it happened then. */
 static void listen(struct host *host, const struct host_event *e)
 {
@@ -138,6 +179,8 @@ static void listen(struct host *host, const struct host_event *e)
     bool refusable = strcmp(e->op, "start") == 0 || strcmp(e->op, "resume") == 0 ||
                      strcmp(e->op, "suspend") == 0 || strcmp(e->op, "grow") == 0;
     host->refuse = NULL;
+    if (is_unsteady(host, j, e))
+        return;
     if (refusable && refuse_one_in && one_in(refuse_one_in)) {
         host->refuse = e->op;
         j->fed_ns = h.now_ns + grace; /* its own fault */
@@ -159,9 +202,7 @@ static void listen(struct host *host, const struct host_event *e)
         if (grace == 0)
             stop_all(j);
     } else if (strcmp(e->op, "kill") == 0 && e->task_count == 0) {
-        stop_all(j);
-        if (e->reason != GANG_REASON_SLICE)
-            j->tasks = 0, j->begun = false;
+        be_killed(j, e);
     } else if (strcmp(e->op, "preempt") == 0) { /* refused, or a victim: it is gone at once */
         stop_all(j);
         j->tasks = 0;
@@ -378,6 +419,8 @@ static void open_world(void)
     }
     opts.mem = &h.stage.mem.mem;
     opts.refused_ns = SECOND;
+    opts.stop_again_ns = AGAIN * SECOND;
+    opts.kill_wait_ns = kill_wait_ns;
     MUST(gang_sched_new(h.stage.c, &opts, &ops, &h, &h.s, NULL));
     set_queues(true);
     h.during = listen;
@@ -435,6 +478,7 @@ static void live(int steps)
 static void end_world(void)
 {
     refuse_one_in = 0;
+    unsteady = false;
     for (size_t i = 0; i < job_count; i++)
         if (jobs[i].id)
             MUST(gang_job_cancel(h.s, jobs[i].id));
@@ -453,11 +497,15 @@ START_TEST(each_gang_runs_whole_once_a_round)
         share_gpus = one_in(2);
         with_cores = one_in(2);
         refuse_one_in = _i & 2 ? 15 : 0;
+        unsteady = _i & 4;
+        kill_wait_ns = unsteady && one_in(2) ? -1 : 0;
         most_rows = below(5);
         open_world();
         live(250);
         end_world();
     }
+    ck_assert(!unsteady || (busy_answers > 100 && unknown_answers > 10));
+    ck_assert(!unsteady || grace == 0 || kills_confirmed > 10);
 }
 END_TEST
 
@@ -563,7 +611,7 @@ int main(void)
     Suite *suite = suite_create("slice_random");
     TCase *t = tcase_create("slice_random");
     tcase_set_timeout(t, 300);
-    tcase_add_loop_test(t, each_gang_runs_whole_once_a_round, 0, 4);
+    tcase_add_loop_test(t, each_gang_runs_whole_once_a_round, 0, 8);
     tcase_add_test(t, slicing_survives_each_failed_memory_allocation);
     suite_add_tcase(suite, t);
     return run_suite(suite);

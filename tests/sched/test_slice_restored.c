@@ -15,6 +15,15 @@ static struct one {
     struct restored kept;
 } job[MANY];
 static size_t count;
+static int64_t kill_wait_ns;
+
+static void open_host(struct host *of, size_t nodes)
+{
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    struct gang_host_ops ops = host_table();
+    opts.kill_wait_ns = kill_wait_ns;
+    host_open_with(of, nodes, 4, &opts, &ops);
+}
 
 static void set_queue(struct host *of, int64_t grace_ns)
 {
@@ -28,7 +37,7 @@ static void set_queue(struct host *of, int64_t grace_ns)
 static void open_lived(size_t nodes, int64_t grace_ns)
 {
     count = 0;
-    host_open(&h, nodes, 4);
+    open_host(&h, nodes);
     set_queue(&h, grace_ns);
     h.now_ns = 1000 * SECOND;
 }
@@ -55,7 +64,7 @@ static void keep_all(void)
 
 static void open_anew(size_t nodes, int64_t grace_ns)
 {
-    host_open(&anew, nodes, 4);
+    open_host(&anew, nodes);
     set_queue(&anew, grace_ns);
     anew.now_ns = h.now_ns;
 }
@@ -197,6 +206,82 @@ START_TEST(a_gang_that_is_suspending_waits_for_its_last_task)
     host_run(&anew, 0);
     test_assert(runs(&anew, b));
     compare();
+    close_both();
+}
+END_TEST
+
+/* It is asked again when it was to be, and has its first grace (0), or none (1). */
+START_TEST(a_host_that_was_busy_is_asked_again)
+{
+    int64_t grace_ns = _i ? 0 : 6 * SECOND;
+    open_lived(2, grace_ns);
+    struct one *a = put(2, 8), *b = put(2, 8);
+    h.refuse = "suspend";
+    h.answer = GANG_EBUSY;
+    host_run_next(&h);
+    host_run(&h, SECOND / 2);
+    make_anew(2, grace_ns);
+    anew.refuse = h.refuse;
+    anew.answer = h.answer;
+    ck_assert_int_eq(a->kept.stop[0].what, GANG_STOP_SLICE);
+    ck_assert_int_eq(gang_sched_next(anew.s), 1011 * SECOND);
+    next_of_both();
+    ck_assert_int_eq(host_ops(&anew, a->id, "suspend"), 1);
+    test_assert(!runs(&anew, b));
+    h.refuse = anew.refuse = NULL;
+    next_of_both();
+    ck_assert_int_eq(host_ops(&anew, a->id, "suspend"), 2);
+    ck_assert_int_eq(host_last(&anew, a->id, "suspend")->deadline_ns, (_i ? 1012 : 1016) * SECOND);
+    test_assert(runs(&anew, b) == (_i == 1));
+    next_of_both();
+    ck_assert_int_eq(host_ops(&anew, a->id, "kill"), !_i);
+    close_both();
+}
+END_TEST
+
+START_TEST(a_kill_that_the_host_could_not_do_is_repeated)
+{
+    open_lived(2, 6 * SECOND);
+    struct one *a = put(2, 8), *b = put(2, 8);
+    host_run_next(&h);
+    h.refuse = "kill";
+    h.answer = GANG_EBUSY;
+    host_run_next(&h);
+    make_anew(2, 6 * SECOND);
+    test_assert(!runs(&anew, b));
+    ck_assert_int_eq(gang_sched_next(anew.s), 1017 * SECOND);
+    h.refuse = NULL;
+    next_of_both();
+    ck_assert_int_eq(host_ops(&anew, a->id, "kill"), 1);
+    test_assert(runs(&anew, b));
+    close_both();
+}
+END_TEST
+
+/* Without a bound (0), or until 3 s have passed (1). */
+START_TEST(the_report_of_a_kill_is_waited_for)
+{
+    kill_wait_ns = _i ? 3 * SECOND : -1;
+    open_lived(2, 6 * SECOND);
+    struct one *a = put(2, 8), *b = put(2, 8);
+    host_run_next(&h);
+    host_run_next(&h);
+    ck_assert_int_eq(host_ops(&h, a->id, "kill"), 1);
+    make_anew(2, 6 * SECOND);
+    ck_assert_int_eq(a->kept.stop[0].what, GANG_STOP_SLICE_KILLED);
+    ck_assert_int_eq(gang_sched_next(anew.s), _i ? 1019 * SECOND : INT64_MAX);
+    test_assert(!runs(&anew, b));
+    if (_i) {
+        next_of_both();
+    } else {
+        host_report_all(&h, a->id, 0, GANG_TASK_STOPPED);
+        host_report_all(&anew, a->id, 0, GANG_TASK_STOPPED);
+        host_run(&h, 0);
+        host_run(&anew, 0);
+        compare();
+    }
+    ck_assert_int_eq(host_ops(&anew, a->id, "kill"), 0);
+    test_assert(runs(&anew, b));
     close_both();
 }
 END_TEST
@@ -497,6 +582,9 @@ int main(void)
     tcase_add_test(tc, a_gang_that_was_suspended_resumes);
     tcase_add_test(tc, a_gang_that_is_suspending_is_killed_at_its_deadline);
     tcase_add_test(tc, a_gang_that_is_suspending_waits_for_its_last_task);
+    tcase_add_loop_test(tc, a_host_that_was_busy_is_asked_again, 0, 2);
+    tcase_add_test(tc, a_kill_that_the_host_could_not_do_is_repeated);
+    tcase_add_loop_test(tc, the_report_of_a_kill_is_waited_for, 0, 2);
     tcase_add_test(tc, alternates_and_a_gang_that_leaves_go_on);
     tcase_add_test(tc, a_gang_that_the_host_refused_to_resume_waits_for_the_next_round);
     tcase_add_test(tc, a_fence_between_two_quanta_goes_on);

@@ -70,7 +70,9 @@ static bool copy_gang(gang_sched *s, struct gang__matrix *m, const struct gang__
     x->to_run = from->to_run;
     x->refused = from->refused;
     x->stopped = from->stopped;
+    x->killed = from->killed;
     x->deadline_ns = from->deadline_ns;
+    x->next_ns = from->next_ns;
     x->ends_ns = from->ends_ns;
     x->cpu = from->cpu;
     x->came = from->came;

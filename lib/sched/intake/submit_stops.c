@@ -53,9 +53,14 @@ static void stop_as_past_says(struct gang__restored_job *restored)
     restored->kept_stop_count = stop->task.count > 0;
 }
 
+static bool is_of_slice(const struct gang_job_stop *stop)
+{
+    return stop->what == GANG_STOP_SLICE || stop->what == GANG_STOP_SLICE_KILLED;
+}
+
 static gang_result check_stop(const struct gang_job_stop *stop, size_t i, struct gang_error *error)
 {
-    if (stop->what < GANG_STOP_ASKED || stop->what > GANG_STOP_STOPPED)
+    if (stop->what < GANG_STOP_ASKED || stop->what > GANG_STOP_SLICE_KILLED)
         return bad_stop(error, GANG_EINVAL, i, "what", "no such value");
     if (stop->reason <= GANG_REASON_NONE || stop->reason > GANG_REASON_DRAIN)
         return bad_stop(error, GANG_EINVAL, i, "reason", "no such value");
@@ -116,7 +121,9 @@ static gang_result keep_slice_stop(struct gang__restored_job *restored, const st
             return bad_stop(error, GANG_EINVAL, i, "tasks", "a task has no place");
         to->task.task[to->task.count++] = *at;
     }
+    to->what = from->what;
     to->deadline_ns = from->deadline_ns;
+    to->next_ns = from->next_ns;
     return GANG_OK;
 }
 
@@ -299,7 +306,7 @@ static gang_result make_stop(const struct gang__submit *m, struct placed *all, s
                       targets = {"targets", stop.targets, stop.target_count, i};
     if (kept.count > MOST_KEPT || targets.count > MOST_KEPT)
         return check_list(kept.count > MOST_KEPT ? &kept : &targets, error);
-    if (stop.what == GANG_STOP_SLICE)
+    if (is_of_slice(&stop))
         return kept.count + targets.count > 0
                    ? bad_stop(error, GANG_EINVAL, i, "kept", "of tasks that suspend")
                    : keep_slice_stop(restored, all, &stop, i, error);

@@ -345,11 +345,24 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
 
 /* ---- draining -------------------------------------------------------------------------------- */
 
+/* Does a gang run that was not asked to stop? */
+static bool runs_still(const struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (job->gang[i].alloc != GANG_ID_NONE)
+            return true;
+    return false;
+}
+
 /* Some gangs of the job, or some of their tasks, have stopped. */
 static void continue_job(gang_sched *s, struct gang__job *job)
 {
     if (job->end != GANG_END_NONE)
         return;
+    if (job->ending && !job->undone && runs_still(job)) { /* the host did not know another gang */
+        gang__job_stop(s, job, job->stop_reason, job->end_wanted);
+        return;
+    }
     if (job->ending && !is_idle(job)) { /* earlier stops may not be done */
         gang__job_state(s, job, job->stop_reason, "stopping");
         return;

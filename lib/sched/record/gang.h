@@ -45,9 +45,11 @@ struct gang__sliced {
     bool to_run;         /* the pass wants it to run now */
     bool refused;        /* the host refused to resume it in this quantum */
     bool stopped;        /* detached, and all its tasks have stopped */
+    bool killed;         /* STOPS: op kill was called; the host is to report that they stopped */
     bool gone;           /* removed from the matrix; freed when no walk is under way */
     int64_t came;        /* ascends in the list of the matrix */
-    int64_t deadline_ns; /* STOPS, or detached: all its tasks have stopped then */
+    int64_t deadline_ns; /* STOPS: end of its grace; INT64_MAX: none. Detached: they stop by then */
+    int64_t next_ns;     /* STOPS: op suspend or kill is called, or a report no longer awaited */
     int64_t ends_ns;     /* in the calendar it ends then */
     int64_t *still;      /* STOPS: tasks that have not stopped yet, ascending: */
     size_t left, still_cap;

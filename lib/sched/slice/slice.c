@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quanta in a matrix (Ousterhout 1982). A pass over it
- *   1. kills gangs that did not suspend within their grace, and notes gangs that have suspended;
+ *   1. asks the host again about gangs that it could not suspend, kills gangs that did not suspend
+ *      within their grace, and notes gangs that have suspended;
  *   2. activates the next row, if the quantum is over, and moves gangs to rows that are active
  *      sooner;
  *   3. decides which gangs are to run: the active row, and gangs that fit beside it (alternates);
@@ -190,7 +191,7 @@ void gang__rows_settle(gang_sched *s, struct gang__matrix *m)
 static void pass(gang_sched *s, struct gang__matrix *m)
 {
     m->columns_changed = true;
-    for_each(s, m, gang__sliced_kill_late);
+    for_each(s, m, gang__sliced_due);
     for_each(s, m, note_out);
     gang__rows_settle(s, m);
     if (m->until_ns <= s->now_ns)
@@ -217,7 +218,7 @@ static void note_due(struct gang__matrix *m)
     m->due_ns = m->until_ns;
     for (const struct gang__sliced *x = m->first; x; x = x->next)
         if (x->state == GANG__SLICED_STOPS && x->gang && x->left > 0)
-            m->due_ns = gang__min(m->due_ns, x->deadline_ns);
+            m->due_ns = gang__min(m->due_ns, x->next_ns);
 }
 
 void gang__slice_run(gang_sched *s)

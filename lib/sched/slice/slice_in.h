@@ -109,9 +109,10 @@ void gang__sliced_free_gone(gang_sched *s, struct gang__matrix *m);
 
 /* The state of its job may have changed. */
 void gang__sliced_report(gang_sched *s, struct gang__gang *g, const char *text);
-/* Ask the host to suspend it; to kill it, if its grace has passed. All its tasks have stopped. */
+/* Ask the host to suspend it. What follows at `next_ns`: ask again, kill it, or no longer wait for
+ * the report of a kill. All its tasks have stopped. */
 void gang__sliced_suspend(gang_sched *s, struct gang__sliced *x);
-void gang__sliced_kill_late(gang_sched *s, struct gang__sliced *x);
+void gang__sliced_due(gang_sched *s, struct gang__sliced *x);
 void gang__sliced_suspended(gang_sched *s, struct gang__sliced *x);
 /* Its first quantum: if its places are gone, it waits again. A later quantum. */
 void gang__sliced_start(gang_sched *s, struct gang__sliced *x);

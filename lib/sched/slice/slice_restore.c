@@ -45,9 +45,10 @@ bool gang__slice_stop_shown(const struct gang__gang *g, struct gang_job_stop *ou
     if (!x || x->state != GANG__SLICED_STOPS || x->left == 0)
         return false;
     *out = (struct gang_job_stop)GANG_JOB_STOP_INIT;
-    out->what = GANG_STOP_SLICE;
+    out->what = x->killed ? GANG_STOP_SLICE_KILLED : GANG_STOP_SLICE;
     out->reason = GANG_REASON_SLICE;
-    out->deadline_ns = out->next_ns = x->deadline_ns;
+    out->deadline_ns = x->deadline_ns;
+    out->next_ns = x->next_ns;
     out->tasks = x->still;
     out->task_count = x->left;
     return true;
@@ -233,9 +234,11 @@ static gang_result take_any_row(gang_sched *s, struct gang__sliced *x, gang_requ
 static bool keep_still(gang_sched *s, struct gang__sliced *x)
 {
     const struct gang__job *job = x->gang->job;
-    const struct gang__found *still =
-        job->restored->slice_stop ? &job->restored->slice_stop->task : NULL;
-    x->deadline_ns = job->restored->slice_stop ? job->restored->slice_stop->deadline_ns : s->now_ns;
+    const struct gang__kept_stop *stop = job->restored->slice_stop;
+    const struct gang__found *still = stop ? &stop->task : NULL;
+    x->deadline_ns = stop ? stop->deadline_ns : s->now_ns;
+    x->next_ns = stop ? stop->next_ns : s->now_ns;
+    x->killed = stop && stop->what == GANG_STOP_SLICE_KILLED;
     if (!still || x->state != GANG__SLICED_STOPS)
         return true;
     if (!gang__grow(&s->mem, (void **)&x->still, &x->still_cap, still->count + 1,

@@ -50,10 +50,12 @@ uint64_t gang__slice_fingerprint(const gang_sched *s, uint64_t seed)
         print = gang__hash_number(print, (uint64_t)m->begun << 1 | m->fresh);
         print = print_until(s, print, m->until_ns);
         for (const struct gang__sliced *x = m->first; x; x = x->next) {
-            uint64_t state = (uint64_t)x->row << 32 | (uint64_t)x->state << 1 | x->refused;
+            uint64_t state = (uint64_t)x->row << 32 | (uint64_t)x->killed << 8 |
+                             (uint64_t)x->state << 1 | x->refused;
             print = gang__hash_number(gang__hash_number(print, x->alloc), x->uses);
             print = gang__hash_number(print, state);
             print = print_until(s, print, x->left > 0 ? x->deadline_ns : INT64_MAX);
+            print = print_until(s, print, x->left > 0 ? x->next_ns : INT64_MAX);
         }
     }
     return print;
@@ -104,6 +106,17 @@ static int32_t same_use(gang_node_id node, unsigned word, uint64_t payload, int6
     return 0;
 }
 
+/* A gang that has not suspended yet has a time at which a pass looks at it. */
+static const char *stop_fault(const gang_sched *s, const struct gang__sliced *x)
+{
+    bool stops = x->state == GANG__SLICED_STOPS;
+    if (x->gang && x->killed && !stops)
+        return "is not suspending, and its kill is to be confirmed";
+    if (x->gang && stops && x->left > 0 && !s->wake.slices && x->next_ns < x->matrix->due_ns)
+        return "is suspending, and no pass comes in time";
+    return NULL;
+}
+
 static gang_result check_gang(const gang_sched *s, const struct gang__sliced *x,
                               struct gang_error *error)
 {
@@ -116,6 +129,9 @@ static gang_result check_gang(const gang_sched *s, const struct gang__sliced *x,
         return BAD("job %llu: gang and matrix name different allocations", id);
     if (!g && !x->stopped && x->state == GANG__SLICED_RUNS && x->left > 0)
         return BAD("a detached gang is still counted as running");
+    const char *fault = stop_fault(s, x);
+    if (fault)
+        return BAD("job %llu %s", id, fault);
     gang_result r = gang__timeshare_each(s->cluster, x->alloc, same_use, &c);
     if (r != GANG_OK)
         return BAD("the allocation of job %llu: %s", id, gang_strerror(r));

@@ -18,6 +18,7 @@ void gang__sliced_report(gang_sched *s, struct gang__gang *g, const char *text)
 void gang__sliced_suspended(gang_sched *s, struct gang__sliced *x)
 {
     x->state = GANG__SLICED_OUT;
+    x->killed = false;
     gang__heartbeat_forget_gang(s, x->gang->job, x->gang->index); /* of late reports */
     gang__sliced_report(s, x->gang, "its quantum is over");
 }
@@ -66,33 +67,85 @@ static void preempt(gang_sched *s, struct gang__sliced *x)
         gang__wake_slices(s);
 }
 
-void gang__sliced_suspend(gang_sched *s, struct gang__sliced *x)
+static void ask_later(const gang_sched *s, struct gang__sliced *x)
+{
+    x->next_ns = gang__add_sat(s->now_ns, s->opts.stop_again_ns);
+}
+
+/* None of it runs: its job ends. If memory is short, the next run asks the host again. */
+static void unknown_to_host(gang_sched *s, struct gang__sliced *x)
+{
+    if (gang__stop_unknown(s, x->gang) != GANG_ENOMEM)
+        return;
+    x->next_ns = s->now_ns;
+    s->no_memory = true;
+    gang__wake_next_run(s);
+}
+
+/* A gang that the host cannot suspend now keeps its places. Without a grace it has stopped when the
+ * op returns, or is asked again without a deadline. */
+static void ask(gang_sched *s, struct gang__sliced *x)
 {
     int64_t grace = x->gang->job->leaf->q->grace_ns;
+    if (x->deadline_ns == INT64_MAX)
+        x->deadline_ns = gang__add_sat(s->now_ns, grace);
+    struct gang_event e = event_of(s, x, "its quantum is over");
+    int32_t answer = s->ops.suspend && x->left > 0 ? s->ops.suspend(&e, s->user) : GANG_OK;
+    if (grace <= 0)
+        x->deadline_ns = INT64_MAX;
+    if (answer == GANG_EBUSY) {
+        ask_later(s, x);
+    } else if (answer == GANG_ENOENT) {
+        unknown_to_host(s, x);
+    } else if (answer != GANG_OK) {
+        preempt(s, x);
+    } else {
+        x->next_ns = x->deadline_ns;
+        if (!s->ops.suspend || grace <= 0)
+            x->left = 0;
+    }
+}
+
+void gang__sliced_suspend(gang_sched *s, struct gang__sliced *x)
+{
     if (!list_tasks(s, x))
         return;
     x->state = GANG__SLICED_STOPS;
-    x->deadline_ns = gang__add_sat(s->now_ns, grace);
+    x->killed = false;
+    x->deadline_ns = INT64_MAX;
     gang__heartbeat_forget_gang(s, x->gang->job, x->gang->index);
-    struct gang_event e = event_of(s, x, "its quantum is over");
-    if (s->ops.suspend && x->left > 0 && s->ops.suspend(&e, s->user) != 0) {
-        preempt(s, x);
-        return;
-    }
-    if (!s->ops.suspend || grace <= 0)
-        x->left = 0;
+    ask(s, x);
 }
 
-void gang__sliced_kill_late(gang_sched *s, struct gang__sliced *x)
+/* The grace has passed. */
+static void kill_gang(gang_sched *s, struct gang__sliced *x)
 {
-    if (!x->gang || x->state != GANG__SLICED_STOPS || x->left == 0 || x->deadline_ns > s->now_ns)
-        return;
     struct gang_event e = event_of(s, x, "the grace has passed");
     e.deadline_ns = 0;
-    if (s->ops.kill && s->ops.kill(&e, s->user) == GANG_EBUSY)
-        x->deadline_ns = gang__add_sat(s->now_ns, s->opts.stop_again_ns);
-    else
+    int32_t answer = s->ops.kill ? s->ops.kill(&e, s->user) : GANG_OK;
+    if (answer == GANG_EBUSY) {
+        ask_later(s, x);
+    } else if (answer == GANG_ENOENT) {
+        unknown_to_host(s, x);
+    } else if (s->opts.kill_wait_ns == 0) {
         x->left = 0;
+    } else {
+        x->killed = true;
+        x->next_ns =
+            s->opts.kill_wait_ns < 0 ? INT64_MAX : gang__add_sat(s->now_ns, s->opts.kill_wait_ns);
+    }
+}
+
+void gang__sliced_due(gang_sched *s, struct gang__sliced *x)
+{
+    if (!x->gang || x->state != GANG__SLICED_STOPS || x->left == 0 || x->next_ns > s->now_ns)
+        return;
+    if (x->killed) /* and the host has not reported it in time */
+        x->left = 0;
+    else if (x->deadline_ns > s->now_ns)
+        ask(s, x);
+    else
+        kill_gang(s, x);
 }
 
 void gang__sliced_resume(gang_sched *s, struct gang__sliced *x)

@@ -321,6 +321,17 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
     return gang__stop_request(s, stop);
 }
 
+gang_result gang__stop_unknown(gang_sched *s, struct gang__gang *g)
+{
+    struct gang__stop *stop = gang__stop_new(s, g, NULL, 0, GANG_REASON_END);
+    if (!stop)
+        return GANG_ENOMEM;
+    gang__stop_book(s, stop, GANG_ID_NONE, NULL, GANG_END_FAILED);
+    gang__stop_unknown_to_host(s, stop);
+    stop_ends(s, stop);
+    return GANG_OK;
+}
+
 void gang__stop_restore(gang_sched *s, struct gang__stop *stop, const struct gang__kept_stop *kept)
 {
     struct gang__gang *g = stop->gang;

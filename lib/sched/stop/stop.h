@@ -58,6 +58,10 @@ void gang__kept_hand_over(gang_sched *s, struct gang__handover *handover);
 int32_t gang__stop_tasks(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
                          int32_t reason, int32_t end);
 
+/* The host does not know a gang that runs: it has stopped, and its job ends. GANG_OK; GANG_ENOMEM:
+ * nothing happened. */
+gang_result gang__stop_unknown(gang_sched *s, struct gang__gang *g);
+
 /* Release tasks of an allocation, regardless of minima, or all of it. Like
  * gang__alloc_remove_tasks() and gang_alloc_free(), but both retry for a while if another thread
  * reads the allocation. */

@@ -61,8 +61,7 @@ static int32_t ask(gang_sched *s, struct gang__stop *stop)
     return answer;
 }
 
-/* The host does not know the tasks: they have stopped. A job that it does not know ends. */
-static void unknown_to_host(gang_sched *s, struct gang__stop *stop)
+void gang__stop_unknown_to_host(gang_sched *s, struct gang__stop *stop)
 {
     struct gang__job *job = stop->gang->job;
     gang__log_job(s, GANG_LOG_UNKNOWN, job, "the host does not know what is to stop of job %llu",
@@ -73,8 +72,10 @@ static void unknown_to_host(gang_sched *s, struct gang__stop *stop)
         forget_places(s, stop->gang);
     gang__move_end(s, stop->gang);
     job->ending = true;
-    if (job->end_wanted == GANG_END_NONE)
+    if (job->end_wanted == GANG_END_NONE) {
         job->end_wanted = GANG_END_FAILED;
+        job->stop_reason = GANG_REASON_END;
+    }
 }
 
 /* The tasks are asked, or killed, once more. */
@@ -105,7 +106,7 @@ static bool kill_tasks(gang_sched *s, struct gang__stop *stop)
         return false;
     }
     if (answer == GANG_ENOENT)
-        unknown_to_host(s, stop);
+        gang__stop_unknown_to_host(s, stop);
     if (answer == GANG_ENOENT || s->opts.kill_wait_ns == 0)
         return true;
     stop->killed = true;
@@ -123,7 +124,7 @@ static bool take_answer(gang_sched *s, struct gang__stop *stop, int32_t answer)
         return false;
     }
     if (answer == GANG_ENOENT)
-        unknown_to_host(s, stop);
+        gang__stop_unknown_to_host(s, stop);
     if (answer != GANG_OK)
         return true;
     stop->next_ns = stop->deadline_ns;

@@ -16,6 +16,9 @@ static inline bool gang__stop_is_for_others(int32_t reason)
 bool gang__stop_ask(gang_sched *s, struct gang__stop *stop);
 bool gang__stop_ask_again(gang_sched *s, struct gang__stop *stop);
 
+/* The host does not know the tasks: they have stopped. A job that it does not know ends. */
+void gang__stop_unknown_to_host(gang_sched *s, struct gang__stop *stop);
+
 /* Allocate the numbers of `tasks` tasks, and of those that have not stopped. False: out of
  * memory. */
 bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *stop, size_t tasks);
