@@ -422,10 +422,14 @@ static bool stops_now(gang_job_id id, int64_t task)
 static bool is_fenced(gang_job_id id, int64_t task)
 {
     const struct stops *s = stops_of(id);
-    for (size_t i = 0; i < s->count; i++)
+    for (size_t i = 0; i < s->count; i++) {
         for (size_t k = 0; k < s->stop[i].task_count; k++)
             if (s->stop[i].what == GANG_STOP_FENCED && s->task[i][k] == task)
                 return true;
+        for (size_t k = 0; k < s->stop[i].kept_count; k++)
+            if (s->stop[i].what == GANG_STOP_FENCED && s->stop[i].kept[k].task == task)
+                return true;
+    }
     return false;
 }
 

@@ -418,6 +418,44 @@ START_TEST(a_fence_of_which_a_task_is_over_goes_on)
 }
 END_TEST
 
+/* A host that lists the lost tasks that have stopped as failed, too, says it twice. */
+START_TEST(a_fenced_task_that_has_stopped_counts_once)
+{
+    static struct one job;
+    const int64_t lost[] = {1, 2};
+    open_both(1);
+    job.group = group_of(4, 100, 1000);
+    job.group.min = 1;
+    job.spec = host_job(&job.group, 1);
+    job.spec.queue = "default";
+    job.spec.loss = GANG_LOSS_COUNT;
+    job.id = host_submit(&h, &job.spec);
+    host_run(&h, 0);
+    MUST(gang_report_node_lost(h.s, host_node(&h, 0)));
+    host_run(&h, SECOND);
+    MUST(gang_report_tasks(h.s, job.id, 0, GANG_ID_NONE, lost, 2, GANG_TASK_STOPPED));
+    host_run(&h, SECOND);
+    restored_keep(&job.kept, &h, job.id);
+    ck_assert_uint_eq(job.kept.stop_count, 1);
+    ck_assert_uint_eq(job.kept.stop[0].kept_count, 2);
+    for (int i = 0; i < 2; i++)
+        job.kept.place[job.kept.place_count++] =
+            (struct gang_running_spec){.what = GANG_TASK_FAILED, .numbered = 1, .task = lost[i]};
+    host_open_slow(&anew, 1, 4, 60 * SECOND);
+    anew.now_ns = h.now_ns;
+    restored_submit(&job.kept, &anew, job.id, &job.spec);
+    host_run(&anew, 0);
+    MUST(gang_sched_check(anew.s, NULL));
+    struct gang_job_info then = GANG_JOB_INFO_INIT, now = GANG_JOB_INFO_INIT;
+    MUST(gang_job_get(h.s, job.id, &then));
+    MUST(gang_job_get(anew.s, job.id, &now));
+    ck_assert_int_eq(now.state, then.state);
+    ck_assert_int_eq(now.tasks, then.tasks);
+    ck_assert_int_eq(host_gpus_free(&anew), host_gpus_free(&h));
+    close_both();
+}
+END_TEST
+
 /* A preemptor takes five of eight GPUs. What a victim held stays kept for it, also what it will not
  * use, until the other one has stopped. */
 static void open_preemption(struct one *a, struct one *b, struct one *high, int64_t min)
@@ -692,6 +730,7 @@ int main(void)
     tcase_add_test(tc, a_step_of_which_a_task_has_stopped_goes_on);
     tcase_add_test(tc, a_gang_of_which_a_task_has_stopped_goes_on_to_stop);
     tcase_add_test(tc, a_fence_of_which_a_task_is_over_goes_on);
+    tcase_add_test(tc, a_fenced_task_that_has_stopped_counts_once);
     tcase_add_test(tc, what_a_victim_has_left_is_kept_for_its_preemptor);
     tcase_add_test(tc, what_tasks_of_a_gang_that_runs_on_held_is_kept);
     tcase_add_test(tc, what_is_kept_for_no_job_is_free);

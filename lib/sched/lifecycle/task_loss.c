@@ -67,8 +67,10 @@ static int32_t count_lost(gang_sched *s, struct gang__gang *g, const struct gang
     for (size_t i = 0; i < f->count; i++) {
         int32_t role = gang__role_of(g, f->task[i].group);
         bool again = role == GANG_ROLE_MEMBER && g->job->loss == GANG_LOSS_REFILL;
+        /* of a restored fence some tasks have stopped, and the host may list them as failed, too */
+        bool counted = gang__ended_tasks_has(g, f->task[i].task);
         gang__task_count(g, &f->task[i], true,
-                         again ? GANG__TASK_END_NONE : GANG__TASK_END_FAILURE);
+                         again || counted ? GANG__TASK_END_NONE : GANG__TASK_END_FAILURE);
         g->stop.fenced[f->task[i].group] += fenced;
         g->stop.fenced_tasks += fenced;
         if (gang__role_is_decisive(role) ||

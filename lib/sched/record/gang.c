@@ -68,6 +68,12 @@ void gang__ended_tasks_add(struct gang__gang *g, int64_t task)
     g->ended_tasks[bit / 64] |= UINT64_C(1) << (bit % 64);
 }
 
+bool gang__ended_tasks_has(const struct gang__gang *g, int64_t task)
+{
+    int64_t bit = task - gang__gang_request(g)->group[0].first;
+    return g->ended_tasks && (g->ended_tasks[bit / 64] >> (bit % 64) & 1);
+}
+
 void gang__ended_tasks_clear(struct gang__gang *g)
 {
     if (g->ended_tasks)

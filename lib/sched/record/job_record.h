@@ -34,6 +34,7 @@ bool gang__gang_count(gang_sched *s, struct gang__gang *g);
  * all. Copy them to the same gang of a copy; false: out of memory. Free the memory. */
 bool gang__ended_tasks_reserve(gang_sched *s, struct gang__gang *g);
 void gang__ended_tasks_add(struct gang__gang *g, int64_t task);
+bool gang__ended_tasks_has(const struct gang__gang *g, int64_t task);
 void gang__ended_tasks_clear(struct gang__gang *g);
 bool gang__ended_tasks_copy(gang_sched *s, struct gang__gang *to, const struct gang__gang *from);
 void gang__ended_tasks_free(gang_sched *s, struct gang__gang *g);
