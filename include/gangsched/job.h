@@ -89,11 +89,11 @@ enum {
 /** Flags of gang_job_past.slice_flags. */
 enum {
     /** of the matrix: all gangs of the active row run, or were refused: its time slice has begun */
-    GANG_SLICE_BEGUN = 1,
+    GANG_SLICE_STARTED = 1,
     GANG_SLICE_GPUS = 2,    /**< of the matrix: GPUs are shared in time (quantum_gpus) */
     GANG_SLICE_REFUSED = 4, /**< the host refused to resume the gang in this time slice */
     /** other tasks stopped for the gang: it is not preempted before its first time slice */
-    GANG_SLICE_TOOK = 8,
+    GANG_SLICE_PROTECTED = 8,
     /** the whole gang stops, or is fenced, for good; its places are taken until it has stopped */
     GANG_SLICE_LEAVES = 16
 };
@@ -209,7 +209,7 @@ struct gang_job_past {
      *  SUSPENDED, and `places` are taken all the same. */
     int32_t slice_row;
     int32_t slice_state;  /**< GANG_SLICE_* */
-    int32_t slice_flags;  /**< GANG_SLICE_BEGUN, _GPUS, _REFUSED, _TOOK, _LEAVES, or 0 */
+    int32_t slice_flags;  /**< GANG_SLICE_STARTED, _GPUS, _REFUSED, _PROTECTED, _LEAVES, or 0 */
     int32_t slice_active; /**< the active row of its matrix, from 1 */
     int64_t slice_order;  /**< ascends in the order in which the gangs came to the matrix; from 1 */
     int64_t slice_end_ns; /**< end of the quantum; INT64_MAX: it is not counted */
@@ -437,9 +437,9 @@ struct gang_job_spec {
     /** sizeof(struct gang_job_stop), the distance from one element of `stops` to the next */
     size_t stop_size;
     /** With `past`: the tasks that are stopping or fenced, the oldest stop first
-     *  (gang_job_stop_each()). All of them that have not stopped are in `places`. If there are none:
-     *  the tasks whose gang_running_spec.what is GANG_TASK_STOPPED, or the whole gang, stop together,
-     *  as `past` says. */
+     *  (gang_job_stop_each()). All of them that have not stopped are in `places`. If there are
+     *  none: the tasks whose gang_running_spec.what is GANG_TASK_STOPPED, or the whole gang, stop
+     *  together, as `past` says. */
     const struct gang_job_stop *stops;
     size_t stop_count;
 };

@@ -993,12 +993,12 @@ GANG_API gang_result gang_job_suspended_each(gang_sched *sched, gang_job_id id, 
 typedef int32_t (*gang_job_stop_fn)(const struct gang_job_stop *stop, void *user);
 
 /** Visit the stops of a job that are under way (struct gang_job_stop), and its fences, the oldest
- *  first, for gang_job_spec.stops. Before them come the tasks that have stopped while what they held
- *  is kept for a preemptor (GANG_STOP_STOPPED, GANG_STOP_MOVED), after them the tasks that are to
- *  suspend at the end of a time slice (GANG_STOP_SLICE*). @return GANG_OK; GANG_EINVAL; GANG_ESTALE;
- *  GANG_ENOMEM; the visitor's result: a value other than 0 ends the visit. Owner. O(stops * (stops +
- *  jobs that wait for victims) + stopping tasks), and O(tasks) for each stop of which some tasks have
- *  stopped. */
+ *  first, for gang_job_spec.stops. Before them come the tasks that have stopped while what they
+ *  held is kept for a preemptor (GANG_STOP_STOPPED, GANG_STOP_MOVED), after them the tasks that are
+ *  to suspend at the end of a time slice (GANG_STOP_SLICE*). @return GANG_OK; GANG_EINVAL;
+ *  GANG_ESTALE; GANG_ENOMEM; the visitor's result: a value other than 0 ends the visit. Owner.
+ *  O(stops * (stops + jobs that wait for victims) + stopping tasks), and O(tasks) for each stop of
+ *  which some tasks have stopped. */
 GANG_API gang_result gang_job_stop_each(gang_sched *sched, gang_job_id id, gang_job_stop_fn visit,
                                         void *user) GANG_MUST_CHECK;
 

@@ -111,7 +111,7 @@ START_TEST(an_exclusive_task_on_more_devices_than_its_own_is_unsuitable)
 }
 END_TEST
 
-/* ---- gangs that share nodes in time ------------------------------------------------------------ */
+/* ---- gangs that share nodes in time ---------------------------------------------------------- */
 
 static void open_slicing(size_t nodes, size_t gpus, int32_t shares_gpus)
 {

@@ -361,7 +361,7 @@ START_TEST(a_fence_between_two_quanta_goes_on)
 }
 END_TEST
 
-/* ---- what cannot be ---------------------------------------------------------------------------- */
+/* ---- what cannot be -------------------------------------------------------------------------- */
 
 static struct host_event ended_of(const struct one *a)
 {
@@ -443,7 +443,7 @@ START_TEST(rows_that_contradict_each_other_are_refused)
         struct gang_job_past *past = &b->kept.past;
         past->slice_active += what == 0;
         past->slice_end_ns += what == 1;
-        past->slice_flags ^= what == 2 ? GANG_SLICE_BEGUN : what == 3 ? GANG_SLICE_GPUS : 0;
+        past->slice_flags ^= what == 2 ? GANG_SLICE_STARTED : what == 3 ? GANG_SLICE_GPUS : 0;
         open_noting(2);
         expect_refused(a, b,
                        what == 0   ? "past.slice_active: "

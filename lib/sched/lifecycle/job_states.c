@@ -251,27 +251,12 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
     gang__job_wake_waiters(s, job);
 }
 
-/* Handovers and deferred releases may still keep what gangs of the job held. */
-static void forget_in_handovers(gang_sched *s, const struct gang__job *job)
-{
-    for (struct gang__handover *handover = s->stop.handovers; handover; handover = handover->next)
-        for (struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
-            if (stop->gang && stop->gang->job == job)
-                stop->gang = NULL;
-    for (struct gang__stop *stop = s->stop.deferred; stop; stop = stop->next_of_handover)
-        if (stop->gang && stop->gang->job == job)
-            stop->gang = NULL;
-    for (struct gang__stop *stop = s->stop.kept; stop; stop = stop->next_of_handover)
-        if (stop->gang && stop->gang->job == job)
-            stop->gang = NULL;
-}
-
 void gang__jobs_forget(gang_sched *s)
 {
     while (s->ended) {
         struct gang__job *job = s->ended;
         s->ended = job->next;
-        forget_in_handovers(s, job);
+        gang__stops_forget(s, job);
         gang__hash_remove(&s->jobs, &job->link);
         gang__set_remove(&s->by_id, &job->by_id);
         s->job_count--;

@@ -24,10 +24,10 @@ void gang__slice_past(const gang_sched *s, gang_alloc_id alloc, struct gang_job_
     const struct gang__matrix *m = x->matrix;
     past->slice_row = (int32_t)x->row + 1;
     past->slice_state = x->state;
-    past->slice_flags = (m->begun ? GANG_SLICE_BEGUN : 0) |
+    past->slice_flags = (m->begun ? GANG_SLICE_STARTED : 0) |
                         (m->lent & GANG__TIMESHARE_GPU ? GANG_SLICE_GPUS : 0) |
                         (x->refused ? GANG_SLICE_REFUSED : 0) |
-                        (x->gang && x->gang->preempt.took ? GANG_SLICE_TOOK : 0) |
+                        (x->gang && x->gang->preempt.took ? GANG_SLICE_PROTECTED : 0) |
                         (x->gang ? 0 : GANG_SLICE_LEAVES);
     past->slice_active = (int32_t)m->active + 1;
     past->slice_order = x->came;
@@ -75,7 +75,7 @@ static gang_result check_matrix(const struct gang__matrix *m, const struct gang_
         return contradicts(error, "past.slice_active");
     if (past->slice_end_ns != m->until_ns)
         return contradicts(error, "past.slice_end_ns");
-    if (((past->slice_flags & GANG_SLICE_BEGUN) != 0) != m->begun ||
+    if (((past->slice_flags & GANG_SLICE_STARTED) != 0) != m->begun ||
         gpus != ((m->lent & GANG__TIMESHARE_GPU) != 0))
         return contradicts(error, "past.slice_flags");
     return GANG_OK;
@@ -86,7 +86,7 @@ static void set_matrix(const gang_sched *s, struct gang__matrix *m,
 {
     bool gpus = (past->slice_flags & GANG_SLICE_GPUS) != 0;
     m->active = (uint32_t)past->slice_active - 1;
-    m->begun = (past->slice_flags & GANG_SLICE_BEGUN) != 0;
+    m->begun = (past->slice_flags & GANG_SLICE_STARTED) != 0;
     m->until_ns = past->slice_end_ns;
     m->lent = GANG__TIMESHARE_CPU | (gpus ? (uint32_t)GANG__TIMESHARE_GPU : 0);
     m->restored_in = s->runs;
@@ -297,7 +297,7 @@ gang_result gang__slice_restore(gang_sched *s, struct gang__gang *g, gang_reques
         return r;
     }
     g->sliced = x;
-    g->preempt.took = (past->slice_flags & GANG_SLICE_TOOK) != 0;
+    g->preempt.took = (past->slice_flags & GANG_SLICE_PROTECTED) != 0;
     *id = x->alloc;
     gang__wake_slices(s);
     return GANG_OK;

@@ -160,3 +160,18 @@ void gang__handover_give_up(gang_sched *s, struct gang__handover *handover)
     gang__handover_free(s, handover);
     gang__wake_capacity_any(s);
 }
+
+static void forget_in_list(struct gang__stop *stop, const struct gang__job *job)
+{
+    for (; stop; stop = stop->next_of_handover)
+        if (stop->gang && stop->gang->job == job)
+            stop->gang = NULL;
+}
+
+void gang__stops_forget(gang_sched *s, const struct gang__job *job)
+{
+    for (struct gang__handover *handover = s->stop.handovers; handover; handover = handover->next)
+        forget_in_list(handover->stops, job);
+    forget_in_list(s->stop.deferred, job);
+    forget_in_list(s->stop.kept, job);
+}

@@ -75,6 +75,10 @@ gang_result gang__give_back_all(gang_sched *s, gang_alloc_id alloc);
 void gang__give_back_or_defer(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
                               const int64_t *tasks, size_t count);
 void gang__deferred_releases_run(gang_sched *s);
+
+/* The job leaves memory: handovers and deferred releases may still keep what its gangs held. */
+void gang__stops_forget(gang_sched *s, const struct gang__job *job);
+
 void gang__deferred_releases_free(gang_sched *s);
 
 /* Release all of an allocation except what a handover keeps. The handover releases the rest. */
