@@ -95,8 +95,8 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__gang *g, uint32_t group
                              int64_t *granted);
 
 /* A gang that a host restores comes to its row, as its past says. Its places are those of
- * job->restored; the job has its leaf. GANG_OK; GANG_ENOFIT, GANG_EINVAL: `error` names the place, or what contradicts
- * others; GANG_ENOMEM. On an error nothing changed. */
+ * job->restored; the job has its leaf. GANG_OK; GANG_ENOFIT, GANG_EINVAL: `error` names the place,
+ * or what contradicts others; GANG_ENOMEM. On an error nothing changed. */
 gang_result gang__slice_restore(gang_sched *s, struct gang__gang *g, gang_request *request,
                                 gang_alloc_id *id, struct gang_error *error);
 /* What a host keeps of the gang with this allocation. */
