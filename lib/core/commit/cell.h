@@ -70,8 +70,7 @@ struct gang__slot {
      * threads miss each other a stale bit is left, which the next search that meets it repairs. */
     gang__a32 bucket_hint;
     gang__a32 generation; /* upper half of the id of the node */
-    gang__a32
-        domain; /* the narrowest domain of the node: nodes of one lie in the same wider ones */
+    gang__a32 domain;     /* the narrowest one of the node, which decides the wider ones */
 };
 _Static_assert(sizeof(struct gang__slot) == 32, "slots do not straddle cache lines");
 

@@ -151,8 +151,8 @@ static inline bool gang__index_move_add(struct gang__committer *w, struct gang__
     uint32_t hint = gang__load(&gang__slot_at(chunk, slot)->bucket_hint);
     uint32_t base = slot - slot % GANG__FAN, bit = UINT32_C(1) << slot % GANG__FAN;
     uint64_t key = (uint64_t)hint << 32 | (uint64_t)gang__bucket_hint_of(to) << 8 | layout.class_id;
-    struct gang__index_move *last = w->move + w->move_count - 1;
-    if (w->move_count && last->base == base && last->key == key) {
+    struct gang__index_move *last = w->move_count ? &w->move[w->move_count - 1] : NULL;
+    if (last && last->base == base && last->key == key) {
         last->bits |= bit;
         return true;
     }
