@@ -16,6 +16,7 @@ enum {
     JOBS = 1400,
     LOG = 1 << 20,
     STEPS_AFTER = 30,
+    STEPS_QUICK = 8, /* the same where a sanitizer makes each one slow */
     SLICING = 4, /* the queue that slices */
     QUEUES = 5
 };
@@ -792,6 +793,7 @@ START_TEST(a_manager_made_anew_decides_as_one_that_lived)
     int64_t in_state[5] = {0}, held = 0, missing = 0, elastic = 0, restarted = 0, single = 0;
     int64_t several = 0, half = 0, over = 0, fenced = 0, moves = 0, sliced = 0, waiting = 0,
             suspending = 0;
+    const int steps = getenv("GANG_TEST_QUICK") ? STEPS_QUICK : STEPS_AFTER;
     chance_state = test_seed() + (uint64_t)_i;
     job_count = 0;
     quiet = _i == 1;
@@ -852,7 +854,7 @@ START_TEST(a_manager_made_anew_decides_as_one_that_lived)
     ck_assert_str_eq(lived.log, "");
     anew.used = lived.used = 0;
     compare_books(-1);
-    for (int step = 0; step < STEPS_AFTER; step++) {
+    for (int step = 0; step < steps; step++) {
         for (int64_t i = below(4); i > 0; i--)
             submit(true);
         for (int i = 0; i < 6; i++)
