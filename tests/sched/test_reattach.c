@@ -17,7 +17,7 @@ enum {
     LOG = 1 << 20,
     STEPS_AFTER = 30,
     STEPS_QUICK = 8, /* the same where a sanitizer makes each one slow */
-    SLICING = 4, /* the queue that slices */
+    SLICING = 4,     /* the queue that slices */
     QUEUES = 5
 };
 #define SECONDS(n) ((n)*INT64_C(1000000000))
