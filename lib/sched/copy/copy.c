@@ -40,7 +40,7 @@ static const struct gang__job_options *lay_options(struct gang__block *b,
 {
     const struct gang__job_options *from = job->options;
     size_t groups = job->group_count;
-    struct gang__job_options *to, none;
+    struct gang__job_options *to, none = {.array_name = NULL};
     if (from == &gang__no_job_options)
         return from;
     to = gang__block_alloc(b, sizeof(*to));
@@ -63,7 +63,7 @@ static const struct gang__restored_job *lay_restored(struct gang__block *b,
                                                      const struct gang__job *job)
 {
     const struct gang__restored_job *from = job->restored;
-    struct gang__restored_job *to, none;
+    struct gang__restored_job *to, none = {.places = NULL};
     if (job->leaf || from == &gang__not_restored)
         return &gang__not_restored;
     to = gang__block_alloc(b, sizeof(*to));

@@ -47,7 +47,7 @@ static const struct gang__job_options *lay_options(const struct gang__submit *m,
 {
     const struct gang_job_spec *j = m->spec;
     size_t groups = j->request.group_count;
-    struct gang__job_options *o, none;
+    struct gang__job_options *o, none = {.array_name = NULL};
     if (!m->options)
         return &gang__no_job_options;
     o = gang__block_alloc(b, sizeof(*o));
@@ -73,7 +73,7 @@ static const struct gang__job_options *lay_options(const struct gang__submit *m,
 /* Room for as much as the specification may say; set_places() and submit_stops.c fill it. */
 static struct gang__restored_job *lay_restored(const struct gang_job_spec *j, struct gang__block *b)
 {
-    struct gang__restored_job *r, none;
+    struct gang__restored_job *r, none = {.places = NULL};
     size_t places = j->past ? j->place_count : 0, kept = gang__submit_kept_places(j);
     if (j->place_count == 0 && !j->past)
         return NULL;
