@@ -5,119 +5,11 @@
 #include <string.h>
 
 #include "chance.h"
+#include "equal_world.h"
 #include "place/alloc/alloc.h"
 #include "place/alloc/equal_nodes.h"
 #include "place/record/places.h"
 #include "suite.h"
-
-enum { NODES = 96, GPUS = 8, CORES = 64, RACKS = 12, HELD = 9, KINDS = 16, STEPS = 3000 };
-#define MEMORY ((int64_t)1 << 38)
-
-/* What the nodes are like. */
-enum world { PLAIN, RACKS_IN_ORDER, RACKS_MIXED, FEWER_GPUS, OTHER_NUMA, NO_GPUS, WORLDS };
-
-struct life {
-    gang_cluster *c;
-    gang_worker *w; /* the second of its cluster: its searches begin in the middle */
-    gang_node_id node[NODES];
-    gang_request *request[KINDS];
-    gang_alloc_id held[HELD];
-    struct gang__places places;
-};
-static struct life life[2]; /* the short way; planned */
-static int declined, asked[2];
-
-/* `other`: bit 0 gives it twice the memory, bit 1 another rack, bit 2 another disk. */
-static gang_result put_node(struct life *l, enum world world, int i, int64_t other,
-                            gang_node_id *id)
-{
-    static struct gang_gpu_spec gpu[GPUS];
-    static struct gang_core_spec core[CORES];
-    struct gang_node_spec spec = GANG_NODE_SPEC_INIT;
-    char name[16], rack[16];
-    const struct gang_label path = {"rack", rack},
-                            disk = {"disk", (i + (int)(other >> 2)) % 3 ? "nvme" : "sata"};
-    bool odd = i % 5 == 0;
-    for (int k = 0; k < GPUS; k++)
-        gpu[k].numa = k / 4;
-    for (int k = 0; k < CORES; k++)
-        core[k] = (struct gang_core_spec){.os_index = k, .numa = k / 32, .threads = 1};
-    for (int k = 0; world == OTHER_NUMA && odd && k < CORES; k++)
-        core[k].numa = k % 2;
-    struct gang_numa_spec numa[2] = {{0}};
-    snprintf(name, sizeof(name), "n%d", i);
-    int number = world == RACKS_MIXED ? i * 7 % RACKS : i * RACKS / NODES;
-    snprintf(rack, sizeof(rack), "r%d", other & 2 ? RACKS - 1 - number : number);
-    spec.name = name;
-    spec.cpu_milli = CORES * 1000;
-    spec.memory_bytes = MEMORY << (other & 1);
-    spec.gpus = gpu;
-    spec.gpu_count = world == NO_GPUS ? 0 : world == FEWER_GPUS && odd ? GPUS / 2 : GPUS;
-    spec.cores = core;
-    spec.core_count = CORES;
-    spec.numas = numa;
-    spec.numa_count = 2;
-    spec.labels = &disk;
-    spec.label_count = 1;
-    spec.topology = &path;
-    spec.topology_count = world == PLAIN ? 0 : 1;
-    return *id ? gang_node_change(l->w, *id, &spec, NULL) : gang_node_add(l->w, &spec, id, NULL);
-}
-
-static gang_request *request_where(struct life *l, int64_t tasks, int64_t gpus, int64_t cores,
-                                   int64_t memory, const char *where)
-{
-    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
-    struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
-    gang_request *made;
-    g.count = g.min = tasks;
-    g.gpu_milli = gpus * 1000;
-    g.cpu_milli = cores * 1000;
-    g.memory_bytes = memory;
-    g.where = where;
-    spec.groups = &g;
-    spec.group_count = 1;
-    test_must(gang_request_new(l->c, &spec, &made, NULL));
-    return made;
-}
-
-static gang_request *request(struct life *l, int64_t tasks, int64_t gpus, int64_t cores,
-                             int64_t memory)
-{
-    return request_where(l, tasks, gpus, cores, memory, NULL);
-}
-
-static void life_init(struct life *l, enum world world)
-{
-    static const char *const level[] = {"rack"};
-    struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
-    gang_worker *first;
-    memset(l, 0, sizeof(*l));
-    opts.levels = level;
-    opts.level_count = world == PLAIN ? 0 : 1;
-    test_must(gang_cluster_new(&opts, &l->c, NULL));
-    test_must(gang_worker_new(l->c, &first));
-    test_must(gang_worker_new(l->c, &l->w));
-    for (int i = 0; i < NODES; i++)
-        test_must(put_node(l, world, i, 0, &l->node[i]));
-    /* whole nodes; 8 tasks that fill one; 2 tasks; all GPUs and half of the rest; parts */
-    l->request[0] = request(l, 1, 8, 64, MEMORY);
-    l->request[1] = request(l, 4, 8, 64, MEMORY);
-    l->request[2] = request(l, 17, 8, 64, MEMORY);
-    l->request[3] = request(l, 24, 1, 8, MEMORY / 8);
-    l->request[4] = request(l, 12, 1, 8, MEMORY / 8);
-    l->request[5] = request(l, 6, 4, 32, MEMORY / 2);
-    l->request[6] = request(l, 9, 8, 32, MEMORY / 2);
-    l->request[7] = request(l, 3, 8, 64, MEMORY / 4);
-    l->request[8] = request(l, 1, 1, 4, 1 << 30);
-    l->request[9] = request(l, 2, 0, 64, 1 << 30);
-    l->request[10] = request(l, 5, 0, 16, 1 << 30);
-    l->request[11] = request(l, 2, 4, 64, MEMORY);
-    l->request[12] = request(l, 64, 0, 1, MEMORY / 64);
-    l->request[13] = request_where(l, 6, 8, 64, MEMORY, "disk = nvme");
-    l->request[14] = request_where(l, 4, 8, 32, MEMORY / 2, "disk = nvme");
-    l->request[15] = request_where(l, 3, 8, 64, MEMORY, "disk = sata");
-}
 
 static void life_end(struct life *l)
 {
@@ -181,7 +73,7 @@ static int32_t keep(const struct gang_task *task, void *user)
 
 static int64_t index_of(const struct life *l, gang_node_id id)
 {
-    for (int i = 0; i < NODES; i++)
+    for (int i = 0; i < l->nodes; i++)
         if (l->node[i] == id)
             return i;
     ck_abort_msg("no such node");
@@ -212,15 +104,25 @@ static void compare(const struct step *s, bool with_places)
     }
 }
 
+/* Does any gang of a life go the short way? Not where racks are so wide that a plan searches them
+ * by the index; and not where all ask for GPUs, of which there are none. */
+static bool goes_short(enum world world, int set)
+{
+    return set == ANYWHERE || (world != WIDE && !(world == NO_GPUS && set == OTHERS));
+}
+
 START_TEST(places_are_those_of_a_plan)
 {
     int64_t before = gang__equal_nodes_taken, granted = 0;
-    enum world world = (enum world)_i;
+    enum world world = (enum world)(_i % WORLDS);
+    int set = _i / WORLDS;
+    if (world == PLAIN && set != ANYWHERE)
+        return;
     chance_state = test_seed() + (uint64_t)_i;
     for (int k = 0; k < 2; k++)
-        life_init(&life[k], world);
+        life_init(&life[k], world, set);
     for (int i = 0; i < STEPS; i++) {
-        struct step s = {below(9), below(HELD), below(KINDS), below(NODES), below(10)};
+        struct step s = {below(9), below(HELD), below(KINDS), below(life[0].nodes), below(10)};
         s.kind = one_in(2) ? 1 + s.kind % 6 : s.kind;   /* of several nodes, mostly */
         s.what = s.what == 0 && one_in(3) ? 1 : s.what; /* nodes change now and then */
         gang_result r[2];
@@ -241,27 +143,33 @@ START_TEST(places_are_those_of_a_plan)
             test_must(gang_cluster_check(life[0].c, NULL));
     }
     int64_t taken = gang__equal_nodes_taken - before;
-    printf("world %d: %d gangs, %d of them the short way, %d declined\n", _i, (int)granted,
-           (int)taken, declined);
-    ck_assert_int_gt(taken, 0);
+    printf("world %d, set %d: %d gangs, %d of them the short way, %d declined\n", world, set,
+           (int)granted, (int)taken, declined);
+    ck_assert_int_eq(taken > 0, goes_short(world, set));
     ck_assert_int_gt(declined, 0);
     for (int k = 0; k < 2; k++)
         life_end(&life[k]);
 }
 END_TEST
 
-/* Requests that look at labels, too; after a change of a label one gang is planned anew. */
+/* Requests that look at labels and domains, too; after a change of a label one gang is planned
+ * anew. */
 START_TEST(second_gang_needs_no_plan)
 {
     struct life *l = &life[0];
-    life_init(l, PLAIN);
-    static const bool suit[KINDS] = {[1] = true, [2] = true,  [3] = true,  [5] = true, [6] = true,
-                                     [7] = true, [13] = true, [14] = true, [15] = true};
+    static const enum world world[SETS] = {PLAIN, RACKS_IN_ORDER, RACKS_IN_ORDER};
+    static const bool suit[SETS][KINDS] = {
+        {0, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1},
+        {0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0},
+        {0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0},
+    };
+    life_init(l, world[_i], _i);
     for (int kind = 1; kind < KINDS; kind++) {
-        bool suits = suit[kind];
+        bool suits = suit[_i][kind];
         for (int i = 0; i < 4; i++) {
             if (i == 2)
-                test_must(put_node(l, PLAIN, NODES - 1, 4 * (kind % 2), &l->node[NODES - 1]));
+                test_must(
+                    put_node(l, world[_i], l->nodes - 1, 4 * (kind % 2), &l->node[l->nodes - 1]));
             int64_t taken = gang__equal_nodes_taken;
             test_must(gang_alloc(l->w, l->request[kind], &l->held[0], NULL));
             if (gang__equal_nodes_taken - taken != (suits && i % 2))
@@ -278,7 +186,7 @@ START_TEST(gang_does_not_avoid_nodes)
 {
     struct life *l = &life[0];
     static struct tasks planned, found;
-    life_init(l, PLAIN);
+    life_init(l, PLAIN, ANYWHERE);
     for (int i = 0; i < 3; i++) {
         int64_t taken = gang__equal_nodes_taken;
         if (i == 2) {
@@ -301,13 +209,54 @@ START_TEST(gang_does_not_avoid_nodes)
 }
 END_TEST
 
+/* Only these nodes are up. */
+static void keep_up(struct life *l, int first, int end)
+{
+    for (int i = 0; i < l->nodes; i++)
+        test_must(gang_node_set_state(l->w, l->node[i],
+                                      i >= first && i < end ? GANG_NODE_UP : GANG_NODE_DRAINING));
+}
+
+/* The index shows two nodes as free that are short of cores: a plan takes their rack, and part of
+ * each. */
+START_TEST(partial_nodes_need_a_plan)
+{
+    enum { CORES_ONLY = 13, FILL_NODES = 12 };
+    struct step last = {.held = 2};
+    for (int k = 0; k < 2; k++) {
+        struct life *l = &life[k];
+        gang__equal_nodes_off = k == 1;
+        life_init(l, MANY, OTHERS);
+        keep_up(l, 5 * RACK, 6 * RACK);
+        test_must(gang_alloc(l->w, l->request[FILL_NODES], &l->held[2], NULL));
+        test_must(gang_alloc_free(l->w, l->held[2]));
+        for (int i = 0; i < 2; i++) {
+            keep_up(l, 1 + i, 2 + i);
+            test_must(gang_alloc(l->w, l->request[CORES_ONLY], &l->held[i], NULL));
+        }
+        keep_up(l, 5 * RACK, 6 * RACK);
+        for (int i = 0; i < 3; i++)
+            test_must(gang_node_set_state(l->w, l->node[i], GANG_NODE_UP));
+        test_must(gang_alloc(l->w, l->request[FILL_NODES], &l->held[2], NULL));
+    }
+    gang__equal_nodes_off = false;
+    compare(&last, false);
+    struct gang_task task = {.size = sizeof(task)};
+    test_must(gang_alloc_task(life[1].c, life[1].held[2], 0, &task));
+    ck_assert_int_lt(index_of(&life[1], task.node), RACK);
+    for (int k = 0; k < 2; k++)
+        life_end(&life[k]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("equal_nodes");
     TCase *t = tcase_create("same life");
-    tcase_add_loop_test(t, places_are_those_of_a_plan, 0, WORLDS);
-    tcase_add_test(t, second_gang_needs_no_plan);
+    tcase_add_loop_test(t, places_are_those_of_a_plan, 0, SETS * WORLDS);
+    tcase_add_loop_test(t, second_gang_needs_no_plan, 0, SETS);
     tcase_add_test(t, gang_does_not_avoid_nodes);
+    tcase_add_test(t, partial_nodes_need_a_plan);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
+#include "place/alloc/equal_domain.h"
 #include "place/fit/fit.h"
 #include "place/search/search.h"
 
@@ -33,7 +34,7 @@ static bool is_off(void)
 
 struct search {
     struct gang__plan *p;
-    const struct gang__node_pattern *pattern;
+    struct gang__node_pattern *pattern;
     uint64_t *slot;
     size_t count, want;
     bool off; /* a node that only a plan can judge */
@@ -81,6 +82,8 @@ static bool find_nodes(gang_worker *w, const gang_request *request, struct searc
     if (!gang__plan_suits_patterns(p) || p->epoch != s->pattern->epoch ||
         gang__tier_count(gang__tiers_of(p, &request->group[0])) != 1)
         return false;
+    if (!request->plain)
+        return gang__equal_domain_find(p, s->pattern, s->slot, s->want);
     options.policy = gang__policy_order(p, false);
     gang__search_with(p, 0, request->min, &all, &options);
     return s->count == s->want;

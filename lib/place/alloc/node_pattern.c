@@ -4,16 +4,24 @@
 #include <string.h>
 
 #include "core/nodes/nodes.h"
+#include "place/alloc/equal_domain.h"
 #include "place/alloc/equal_nodes.h"
 #include "place/fit/fit.h"
 
-/* Requests whose tasks one search places, node by node, in the order of packing. */
+/* Does one search place the tasks, node by node, in the order of packing? */
+static bool packs(const gang_request *request)
+{
+    return request->plain &&
+           (request->policy == GANG_POLICY_PACK || request->policy == GANG_POLICY_DEFAULT);
+}
+
+/* Requests that are placed by what is known of nodes alone, anywhere or in one domain. */
 static bool suits(const gang_request *request)
 {
     const struct gang__group *g = &request->group[0];
-    return request->plain && !request->exclusive && !request->same_devices &&
+    return request->group_count == 1 && !request->exclusive && !request->same_devices &&
            !request->has_affinity && !request->score && !g->pool_need_count && !g->profile &&
-           (request->policy == GANG_POLICY_PACK || request->policy == GANG_POLICY_DEFAULT);
+           (packs(request) || gang__equal_domain_suits(request));
 }
 
 /* Do these planned tasks take the same of their nodes? */
@@ -65,7 +73,7 @@ static uint32_t tasks_per_node(struct gang__plan *p)
     const struct gang__node_copy *first = &p->nodes.copy[p->tasks.plan[0].copy];
     uint32_t each = first->used;
     if (!first->node || first->words > GANG__CELL_WORDS || each > GANG__PATTERN_TASKS ||
-        p->nodes.count * each != p->tasks.count || !is_used_up(p, first))
+        p->tasks.count % each || !is_used_up(p, first))
         return 0;
     for (size_t i = 0; i < p->tasks.count; i++) {
         const struct gang__task_plan *task = &p->tasks.plan[i];
