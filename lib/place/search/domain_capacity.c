@@ -75,62 +75,108 @@ static uint32_t slots_of_word(uint32_t base, uint32_t first, uint32_t end)
     return mask;
 }
 
-/* The leaves of the index that the pairs look at, in one chunk. */
-struct leaves {
-    uint32_t chunk;
-    const struct gang__leaf *leaf[GANG__GPU_CLASSES];
+/* The words of the index that the pairs look at, in one chunk: of each pair whose class has nodes
+ * there the first word of its bucket, and tasks a node. In the order of the pairs. */
+struct rows {
+    uint32_t chunk, count;
+    struct {
+        const gang__a64 *word;
+        int64_t each;
+    } row[GANG__GPU_CLASSES];
 };
 
-static void turn_to(const struct gang__capacity_query *e, struct leaves *l, uint32_t chunk)
+static void turn_to(const struct gang__capacity_query *e, struct rows *l, uint32_t chunk)
 {
     const struct gang__chunk *c = gang__load(&e->p->c->commit.chunk[chunk]);
     l->chunk = chunk;
-    for (uint32_t k = 0; k < e->pairs; k++)
-        l->leaf[k] = c ? gang__load(&c->leaf[e->pair[k].class_id]) : NULL;
+    l->count = 0;
+    for (uint32_t k = 0; k < e->pairs && c; k++) {
+        const struct gang__leaf *leaf = gang__load(&c->leaf[e->pair[k].class_id]);
+        if (!leaf)
+            continue;
+        l->row[l->count].word = &leaf->bits[0][e->pair[k].bucket];
+        l->row[l->count++].each = e->each[e->pair[k].bucket];
+    }
 }
 
-/* Is there capacity for `want` in a row of slots, as the index has it? */
-static bool row_has(const struct gang__capacity_query *e, struct leaves *l, uint32_t first,
-                    uint32_t end, int64_t want)
+/* The slots of [first, end) among the 64 from `base`, which is below `end`. */
+static uint64_t slots_of_pair(uint32_t base, uint32_t first, uint32_t end)
+{
+    uint64_t mask = UINT64_MAX;
+    if (base < first)
+        mask <<= first - base;
+    if (end - base < 2 * GANG__FAN)
+        mask &= ((uint64_t)1 << (end - base)) - 1;
+    return mask;
+}
+
+enum { WORDS = GANG__CHUNK / GANG__FAN }; /* index words of a chunk */
+
+/* Tasks that the nodes of one index word can take at most, and of the next one: `mask` says which
+ * nodes. */
+static inline int64_t tasks_of_pair(const struct rows *l, uint32_t word, bool both, uint64_t mask)
 {
     int64_t tasks = 0;
-    for (uint32_t base = first - first % GANG__FAN; base < end; base += GANG__FAN) {
-        uint32_t mask = slots_of_word(base, first, end), word = base % GANG__CHUNK / GANG__FAN;
+    for (uint32_t k = 0; k < l->count; k++) {
+        const gang__a64 *at = l->row[k].word + (size_t)word * GANG__INDEX_ROWS;
+        uint64_t bits = (uint32_t)gang__load_seq(at);
+        if (both)
+            bits |= gang__load_seq(at + GANG__INDEX_ROWS) << GANG__FAN;
+        if (bits & mask)
+            tasks += l->row[k].each * gang__popcount(bits & mask);
+    }
+    return tasks;
+}
+
+/* Is there capacity for `want` in a row of slots, as the index has it? Two index words at a time,
+ * but not of two chunks. */
+static bool long_row_has(const struct gang__capacity_query *e, struct rows *l, uint32_t first,
+                         uint32_t end, int64_t want)
+{
+    int64_t tasks = 0;
+    for (uint32_t base = first - first % GANG__FAN, words; base < end && tasks < want;
+         base += words * GANG__FAN) {
+        const uint32_t word = base % GANG__CHUNK / GANG__FAN;
+        words = word + 1 < WORDS ? 2 : 1;
         if (base / GANG__CHUNK != l->chunk)
             turn_to(e, l, base / GANG__CHUNK);
-        for (uint32_t k = 0; k < e->pairs; k++) {
-            if (!l->leaf[k])
-                continue;
-            uint32_t bits =
-                (uint32_t)gang__load_seq(&l->leaf[k]->bits[word][e->pair[k].bucket]) & mask;
-            if (bits)
-                tasks += (int64_t)e->each[e->pair[k].bucket] * gang__popcount(bits);
-        }
-        if (tasks >= want)
-            return true;
+        tasks += tasks_of_pair(l, word, words == 2, slots_of_pair(base, first, end));
     }
-    return false;
+    return tasks >= want;
+}
+
+/* The same; most racks lie in two index words. */
+static inline bool row_has(const struct gang__capacity_query *e, struct rows *l, uint32_t first,
+                           uint32_t end, int64_t want)
+{
+    const uint32_t word = first % GANG__CHUNK / GANG__FAN, at = first % GANG__FAN,
+                   count = end - first;
+    if (at + count >= 2 * GANG__FAN || word + 1 == WORDS || first / GANG__CHUNK != l->chunk)
+        return long_row_has(e, l, first, end, want);
+    return tasks_of_pair(l, word, true, (((uint64_t)1 << count) - 1) << at) >= want;
 }
 
 uint32_t gang__domain_capacity_next(struct gang__capacity_query *e, const struct gang__scope *scope,
                                     uint32_t level, uint32_t from, uint32_t end, int64_t want)
 {
-    struct leaves l;
+    const bool live = !e->p->snap, by_index = e->by_index;
+    struct rows l;
     struct gang__spans spans = gang__domain_spans(e->p->c, level);
     uint32_t least = 0, most = UINT32_MAX;
-    if (scope->domain && !e->p->snap) { /* in which nodes may have lain elsewhere */
+    if (scope->domain && live) { /* in which nodes may have lain elsewhere */
         const struct gang__domain *d = scope->domain;
         uint64_t outer = gang__load(&gang__domain_spans(e->p->c, d->level).span[d->rank]);
         least = gang__span_first(outer);
         most = gang__span_last(outer);
     }
     l.chunk = UINT32_MAX;
+    l.count = 0;
     for (uint32_t i = from; i < end && i < spans.count; i++) {
         uint64_t span = gang__load(&spans.span[i]);
         uint32_t first = gang__span_first(span), last = gang__span_last(span);
-        if (!e->p->snap && (!span || last < least || first > most))
+        if (live && (!span || last < least || first > most))
             continue;
-        if (!e->by_index || !gang__span_is_dense(span) || row_has(e, &l, first, last + 1, want))
+        if (!by_index || !gang__span_is_dense(span) || row_has(e, &l, first, last + 1, want))
             return i;
     }
     return end;
