@@ -28,9 +28,11 @@ enum world {
     MANY,
     FEW,
     WIDE,
+    MIX,
     WORLDS
 };
-static const int nodes_in[WORLDS] = {NODES, NODES, NODES, NODES, NODES, NODES, NODES, 200, 20, 280};
+static const int nodes_in[WORLDS] = {NODES, NODES, NODES, NODES, NODES, NODES,
+                                     NODES, 200,   20,    280,   NODES};
 
 /* The requests of a life: without domains, in domains, and with more than that. */
 enum { ANYWHERE, IN_DOMAINS, OTHERS, SETS };
@@ -196,6 +198,14 @@ static void life_init(struct life *l, enum world world, int set)
     l->set = set;
     for (int i = 0; i < l->nodes; i++)
         test_must(put_node(l, world, i, 0, &l->node[i]));
+    if (world == MIX) {
+        struct gang_group_spec shape[2] = {GANG_GROUP_SPEC_INIT, GANG_GROUP_SPEC_INIT};
+        shape[0].count = shape[0].min = 3;
+        shape[0].gpu_milli = 2000;
+        shape[1].count = shape[1].min = 1;
+        shape[1].gpu_milli = 8000;
+        test_must(gang_mix_set(l->w, shape, sizeof(shape[0]), 2, NULL));
+    }
     for (int i = 0; i < KINDS; i++)
         l->request[i] = request(l, &kinds[set][i]);
 }

@@ -104,11 +104,14 @@ static void compare(const struct step *s, bool with_places)
     }
 }
 
-/* Does any gang of a life go the short way? Not where racks are so wide that a plan searches them
- * by the index; and not where all ask for GPUs, of which there are none. */
+/* Does any gang of a life go the short way? Not where scores choose the nodes; where racks are so
+ * wide that a plan searches them by the index; and where all ask for GPUs, of which there are
+ * none. */
 static bool goes_short(enum world world, int set)
 {
-    return set == ANYWHERE || (world != WIDE && !(world == NO_GPUS && set == OTHERS));
+    if (set == ANYWHERE)
+        return world != MIX;
+    return world != WIDE && !(world == NO_GPUS && set == OTHERS);
 }
 
 START_TEST(places_are_those_of_a_plan)

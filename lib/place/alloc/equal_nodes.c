@@ -85,6 +85,8 @@ static bool find_nodes(gang_worker *w, const gang_request *request, struct searc
     if (!request->plain)
         return gang__equal_domain_find(p, s->pattern, s->slot, s->want);
     options.policy = gang__policy_order(p, false);
+    if (gang__policy_of(options.policy)->way == GANG__WAY_SCORE) /* since a mix was declared */
+        return false;
     gang__search_with(p, 0, request->min, &all, &options);
     return s->count == s->want;
 }

@@ -11,8 +11,8 @@
  * cores, since these depend on the words, the node type and the request alone. It passes over nodes
  * that another commit claims, and, where one task takes all of a node, over nodes of the same type
  * that have less; so does this way. At any other node this way ends, and the gang is planned. The
- * same holds where health, partitions, tiers or an order of ranks other than that of the slots
- * matter. Nodes in one domain are found in another order (equal_domain.h). */
+ * same holds where scores, health, partitions, tiers or an order of ranks other than that of the
+ * slots matter. Nodes in one domain are found in another order (equal_domain.h). */
 #ifndef GANG__PLACE_EQUAL_NODES_H
 #define GANG__PLACE_EQUAL_NODES_H
 
