@@ -160,10 +160,11 @@ struct gang_job_stop {
  *     (GANG_REASON_MOVE).
  *   - What is kept for a preemptor of a job that has ended since is free at once, or of a gang that
  *     shared nodes in time.
- *   - A running job without any running task waits to start. A job whose groups wait for each other
- *     cannot be running. A gang that shares nodes in time ends (GANG_END_REFUSED) if its queue does
- *     not slice any more, if jobs of one matrix contradict each other, or if its place is taken in
- *     its row; the text names what.
+ *   - A running job without any running task is in the first of its partitions
+ *     (gang_job_spec.partitions). A job whose groups wait for each other cannot be running.
+ *   - A gang that shares nodes in time ends (GANG_END_REFUSED) if its queue does not slice any
+ *     more, if jobs of one matrix contradict each other, or if its place is taken in its row; the
+ *     text names what.
  */
 struct gang_job_past {
     size_t size; /**< sizeof(struct gang_job_past) */
