@@ -573,7 +573,7 @@ int main(void)
     tcase_add_loop_test(t, killed_tasks_keep_their_places_until_the_host_reports, 0, 2);
     tcase_add_test(t, the_wait_for_the_report_of_a_kill_can_be_bounded);
     tcase_add_test(t, a_gang_that_the_host_would_not_suspend_is_preempted_when_asked_again);
-    tcase_add_test(t, a_cancelled_job_that_the_host_cannot_stop_ends_as_cancelled);
+    tcase_add_loop_test(t, a_cancelled_job_that_the_host_cannot_stop_ends_as_cancelled, 0, 2);
     tcase_add_test(t, a_copy_asks_again_too);
     tcase_add_test(t, no_start_is_planned_on_killed_tasks_without_a_bound);
     tcase_add_test(t, options_out_of_range_are_refused);
