@@ -735,8 +735,8 @@ static bool is_unknown(const struct gang__stop *stop)
     return stop->stopped && (!stop->gang || kept_of(stop->gang->job->id)->queue == SLICING);
 }
 
-/* What is kept for a preemptor of a job that has ended, or of a gang that shared nodes in time, a
- * scheduler that is made anew does not know: so these stop. */
+/* Not kept, as gang_job_past says: what a handover has of a job that has ended, or of a gang that
+ * shared nodes in time. So the rest of such a handover stops before the manager is killed. */
 static bool end_half_stopped(void)
 {
     bool some = false;
@@ -752,8 +752,8 @@ static bool end_half_stopped(void)
     return some;
 }
 
-/* A job could not start though others had stopped for it: it waits for the next event. A scheduler
- * that is made anew tries at once. */
+/* Not kept, as gang_job_past says: that a job was tried in vain after others had stopped for it,
+ * and preempts none before the next event. A manager that is made anew tries it at once. */
 static bool some_start_failed(void)
 {
     for (size_t i = 0; i < job_count; i++) {

@@ -83,10 +83,9 @@ static bool is_sliced(const struct gang__job *job)
  * have ended, others were preempted or lost. */
 static bool has_allocation(const struct gang__job *job)
 {
-    int32_t state = state_before(job);
     if (!job->restored->places)
-        return state == GANG_JOB_RUNNING;
-    return state != GANG_JOB_SUSPENDED || is_sliced(job);
+        return state_before(job) == GANG_JOB_RUNNING;
+    return state_before(job) != GANG_JOB_SUSPENDED || is_sliced(job);
 }
 
 /* Has the host heard of its start? */
@@ -172,6 +171,14 @@ static bool is_fenced(const struct gang__job *job)
     for (size_t i = 0; i < restored->kept_stop_count; i++)
         fenced = fenced && restored->stops[i].what == GANG_STOP_FENCED;
     return fenced && restored->kept_stop_count > 0;
+}
+
+/* Has all of it stopped, to start elsewhere? Nothing runs at its old places. */
+static bool has_stopped_to_move(const struct gang__job *job)
+{
+    const struct gang__kept_stop *stop = job->restored->stops;
+    return job->restored->kept_stop_count == 1 && stop->what == GANG_STOP_MOVED && stop->whole &&
+           stop->task.count == 0 && job->restored->past->end == GANG_END_NONE;
 }
 
 static void restore_stops(gang_sched *s, struct gang__job *job, struct gang__stop *stops)
@@ -273,9 +280,7 @@ static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__queue_
 /* Refuse a submitted job: the host gets the event, and the record is freed. */
 static void refuse(gang_sched *s, struct gang__job *job, const char *text)
 {
-    struct gang_event e;
-    memset(&e, 0, sizeof(e));
-    e.size = sizeof(e);
+    struct gang_event e = GANG_EVENT_INIT;
     e.job = job->id;
     e.cookie = job->cookie;
     e.state = GANG_JOB_ENDED;
@@ -361,7 +366,10 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     if (has_allocation(job) && adopted == GANG_OK)
         adopted = take_places(s, job, in->request, &alloc, &error);
     struct gang__stop *stops = NULL;
-    if (adopted == GANG_OK && make_stops(s, job, alloc, &stops) != GANG_OK) {
+    bool waits = adopted == GANG_ENOFIT && has_stopped_to_move(job);
+    if (waits) /* gangs shared its old places in time, or others have them now */
+        adopted = GANG_OK;
+    else if (adopted == GANG_OK && make_stops(s, job, alloc, &stops) != GANG_OK) {
         gang__give_back_or_defer(s, NULL, alloc, NULL, 0);
         adopted = GANG_ENOMEM;
     }
