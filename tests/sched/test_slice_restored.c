@@ -576,8 +576,8 @@ END_TEST
 
 /* ---- a gang that moved ----------------------------------------------------------------------- */
 
-/* It had its places in turn with others, has stopped, and is to start elsewhere when the others that
- * move have stopped. Nothing of it runs: it waits, though its old places are taken. */
+/* It had its places in turn with others, has stopped, and is to start elsewhere when the others
+ * that move have stopped. Nothing of it runs: it waits, though its old places are taken. */
 START_TEST(a_gang_that_has_stopped_to_move_waits_if_its_old_places_are_taken)
 {
     open_lived(1, 0);

@@ -67,8 +67,8 @@ gang_result gang__adopt_plan(gang_worker *w, gang_request *request,
                              const struct gang_placement *places, int64_t count,
                              struct gang_error *error);
 
-/* As gang_alloc_adopt(). Without places (0) the allocation has no task, like one that all tasks have
- * left. */
+/* As gang_alloc_adopt(). Without places (0) the allocation has no task, like one that all tasks
+ * have left. */
 gang_result gang__alloc_adopt(gang_worker *worker, gang_request *request,
                               const struct gang_placement *places, int64_t place_count,
                               gang_alloc_id *id, struct gang_error *error);

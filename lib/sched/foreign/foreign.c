@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "sched/record/patience.h"
 #include "sched/wake/wake.h"
 
 /* ---- one node -------------------------------------------------------------------------------- */

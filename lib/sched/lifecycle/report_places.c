@@ -11,7 +11,6 @@
 #include "sched/foreign/foreign.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/lifecycle/places_in.h"
-#include "sched/record/patience.h"
 #include "sched/slice/slice.h"
 #include "sched/wake/wake.h"
 

@@ -11,7 +11,6 @@
 #include "sched/calendar/calendar.h"
 #include "sched/foreign/foreign.h"
 #include "sched/order/order.h"
-#include "sched/record/patience.h"
 #include "sched/record/state.h"
 #include "sched/stop/stop_in.h"
 #include "sched/usage/usage.h"
