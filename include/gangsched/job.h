@@ -158,12 +158,14 @@ struct gang_job_stop {
  *     heartbeats, and the shapes of tasks that GANG_POLICY_FGD and _HEADROOM learned.
  *   - A gang that moves, and of whose start the host had not heard, starts as one that moved
  *     (GANG_REASON_MOVE).
- *   - What is kept for a preemptor of a job that has ended since is free at once, or of a gang that
- *     shared nodes in time.
- *   - A running job without any running task waits to start. A job whose groups wait for each other
- *     cannot be running. A gang that shares nodes in time ends (GANG_END_REFUSED) if its queue does
- *     not slice any more, if jobs of one matrix contradict each other, or if its place is taken in
- *     its row; the text names what.
+ *   - What is kept for a preemptor of a job that has ended since, or of a gang that shared nodes in
+ *     time, is free at once, except at the places of the preemptor. Such a gang that has stopped to
+ *     move (GANG_STOP_MOVED) waits to start if others have its old places.
+ *   - A running job without any running task is in the first of its partitions
+ *     (gang_job_spec.partitions). A job whose groups wait for each other cannot be running.
+ *   - A gang that shares nodes in time ends (GANG_END_REFUSED) if its queue does not slice any
+ *     more, if jobs of one matrix contradict each other, or if its place is taken in its row; the
+ *     text names what.
  */
 struct gang_job_past {
     size_t size; /**< sizeof(struct gang_job_past) */

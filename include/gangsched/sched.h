@@ -384,9 +384,10 @@ struct gang_host_ops {
      *      preempt, suspend or kill for a whole gang returns it, the job ends (GANG_END_FAILED). */
     int32_t (*preempt)(const struct gang_event *event, void *user);
     /** Kill the tasks at once: their deadline has passed. GANG_EBUSY: they have not stopped; the
-     *  library calls the op again after gang_sched_opts.stop_again_ns. GANG_ENOENT: as for preempt.
-     *  Any other value, or NULL: the tasks have stopped when the call returns, and the library
-     *  gives their resources to other jobs. With gang_sched_opts.kill_wait_ns it waits for
+     *  library calls the op again after gang_sched_opts.stop_again_ns, without a bound: as long as
+     *  the host answers so, and reports no end, they keep their resources. GANG_ENOENT: as for
+     *  preempt. Any other value, or NULL: the tasks have stopped when the call returns, and the
+     *  library gives their resources to other jobs. With gang_sched_opts.kill_wait_ns it waits for
      *  GANG_TASK_STOPPED first. */
     int32_t (*kill)(const struct gang_event *event, void *user);
     /** Suspend a gang, in a queue with GANG_PREEMPT_MODE_SUSPEND or at the end of a time slice

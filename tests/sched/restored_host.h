@@ -115,6 +115,14 @@ static inline void restored_keep(struct restored *k, struct host *h, gang_job_id
     MUST(gang_job_stop_each(h->s, id, restored_stop, k));
 }
 
+/* A task that has ended: the host lists it beside those that run. */
+static inline void restored_ended(struct restored *k, int64_t task, int32_t what)
+{
+    ck_assert_uint_lt(k->place_count, KEPT_TASKS);
+    k->place[k->place_count++] =
+        (struct gang_running_spec){.what = what, .numbered = 1, .task = task, .grouped = 1};
+}
+
 /* Submit the job as it was. */
 static inline void restored_submit(const struct restored *k, struct host *h, gang_job_id id,
                                    const struct gang_job_spec *was)

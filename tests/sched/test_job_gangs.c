@@ -44,9 +44,10 @@ static int32_t known;
 /* The host does not know the gang that it is asked about first. */
 static void unknown_first(struct host *host, const struct host_event *e)
 {
+    bool asks = strcmp(e->op, "preempt") == 0 || strcmp(e->op, "suspend") == 0;
     host->refuse = NULL;
     host->answer = GANG_ENOENT;
-    if (strcmp(e->op, "preempt") == 0 && preempt_calls++ == 0) {
+    if (asks && preempt_calls++ == 0) {
         host->refuse = e->op;
         known = !e->part;
     }
@@ -62,11 +63,104 @@ START_TEST(a_job_ends_as_a_whole_when_the_host_does_not_know_one_gang)
     gang_job_id high = host_gang(&h, "", _i ? 8 : 6, 5);
     host_run(&h, 1);
     ck_assert_int_eq(host_ops(&h, low, "preempt"), 2);
+    int32_t reason = host_last(&h, low, "preempt")->reason;
+    ck_assert_int_eq(reason, _i ? GANG_REASON_PREEMPT : GANG_REASON_END);
     host_report_all(&h, low, known, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_end(&h, low), GANG_END_FAILED);
     test_assert(!host_has(&h, low));
     ck_assert_int_eq(host_tasks(&h, high), _i ? 8 : 6);
+}
+END_TEST
+
+static int32_t count_place(const struct gang_placement *place, void *user)
+{
+    (void)place;
+    ++*(int *)user;
+    return 0;
+}
+
+/* It does not resume: the other gang alone has places that it would resume on. */
+START_TEST(a_suspended_gang_that_the_host_does_not_know_keeps_no_places)
+{
+    int places = 0;
+    gang_job_id low = host_submit(&h, two_gangs(2, 2, GANG_AFTER_START));
+    host_run(&h, 1);
+    host_preempts(&h, GRACE, GANG_PREEMPT_MODE_SUSPEND);
+    preempt_calls = 0;
+    h.during = unknown_first;
+    host_gang(&h, "", 8, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "suspend"), 2);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
+    MUST(gang_job_suspended_each(h.s, low, count_place, &places));
+    ck_assert_int_eq(places, 2);
+    host_report_all(&h, low, known, GANG_TASK_STOPPED);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, low), GANG_END_FAILED);
+}
+END_TEST
+
+static gang_job_id unknown_job;
+
+static void unknown_is_asked(struct host *host, const struct host_event *e)
+{
+    host->refuse = e->job == unknown_job ? "preempt" : NULL;
+    host->answer = GANG_ENOENT;
+}
+
+static gang_job_id pair_of(struct host *host, int64_t priority)
+{
+    gang_job_id id = host_gang(host, "", 2, priority);
+    host_run(host, 1);
+    return id;
+}
+
+/* Two gangs are asked to move, and the host does not know one of them. Though its job has not
+ * ended, as its other gang is still stopping, it does not move any more. */
+START_TEST(a_gang_that_the_host_does_not_know_does_not_move)
+{
+    static struct host m;
+    const struct gang_group_spec four = group_of(2, 4000, 4000), two = group_of(1, 2000, 2000);
+    struct gang_job_spec wide = host_job(&four, 1), first = host_job(&two, 1);
+    gang_job_id beside[6];
+    host_open_slow(&m, 5, 4, GRACE);
+    beside[0] = pair_of(&m, 9);
+    gang_job_id low = host_submit(&m, two_gangs(2, 2, GANG_AFTER_START));
+    host_run(&m, 1);
+    beside[1] = pair_of(&m, 9);
+    for (int i = 2; i < 4; i++) {
+        pair_of(&m, 9);
+        beside[i] = pair_of(&m, 9);
+    }
+    beside[4] = pair_of(&m, 9);
+    beside[5] = pair_of(&m, 9);
+    ck_assert_int_eq(host_gpus_free(&m), 0);
+    first.priority = 5;
+    host_submit(&m, &first);
+    host_run(&m, 1); /* one gang of the job stops */
+    ck_assert_int_eq(host_ops(&m, low, "preempt"), 1);
+    int32_t stops = host_last(&m, low, "preempt")->part;
+    MUST(gang_report_end(m.s, beside[5], 1));
+    gang_job_id moves = pair_of(&m, 0);
+    for (int i = 0; i < 5; i++)
+        MUST(gang_report_end(m.s, beside[i], 1));
+    unknown_job = low;
+    m.during = unknown_is_asked;
+    gang_job_id high = host_submit(&m, &wide);
+    host_run(&m, 1); /* and gang_sched_check(): what moves does not end */
+    ck_assert_int_eq(host_ops(&m, low, "preempt"), 2);
+    ck_assert_int_eq(host_last(&m, low, "preempt")->reason, GANG_REASON_MOVE);
+    ck_assert_int_eq(host_ops(&m, moves, "preempt"), 1);
+    host_report_all(&m, moves, 0, GANG_TASK_STOPPED);
+    host_run(&m, 1);
+    ck_assert_int_eq(host_job_state(&m, high), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_job_state(&m, low), GANG_JOB_STOPPING);
+    ck_assert_int_eq(host_ops(&m, low, "start"), 2);
+    host_report_all(&m, low, stops, GANG_TASK_STOPPED);
+    host_run(&m, 1);
+    ck_assert_int_eq(host_end(&m, low), GANG_END_FAILED);
+    host_close(&m);
 }
 END_TEST
 
@@ -396,6 +490,8 @@ int main(void)
     TCase *t = tcase_create("job_gangs");
     tcase_add_checked_fixture(t, open_slow, close_it);
     tcase_add_loop_test(t, a_job_ends_as_a_whole_when_the_host_does_not_know_one_gang, 0, 2);
+    tcase_add_test(t, a_suspended_gang_that_the_host_does_not_know_keeps_no_places);
+    tcase_add_test(t, a_gang_that_the_host_does_not_know_does_not_move);
     tcase_add_test(t, a_job_ends_as_a_whole_when_one_gang_is_preempted);
     tcase_add_test(t, a_gang_cancelled_while_it_moves_does_not_start);
     tcase_add_test(t, a_job_stops_when_its_last_running_gang_fails);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs that name a lending partition get its nodes back from jobs that borrow them. */
+/* Jobs that name a lending partition get its nodes back from guests. */
 #include "sched/host.h"
 
 enum { GPUS = 2 }; /* of each node */
@@ -87,7 +87,7 @@ static int32_t rule_for(gang_job_id id)
     return rule;
 }
 
-START_TEST(a_borrower_moves_where_it_fits)
+START_TEST(a_guest_moves_where_it_fits)
 {
     gang_job_id rest = start("rest", 2, NULL), guest = start("guest", 2, NULL);
     ck_assert_uint_eq(host_node_of(&h, guest, 0), node("lent"));
@@ -100,9 +100,9 @@ START_TEST(a_borrower_moves_where_it_fits)
 }
 END_TEST
 
-/* YARN preempts what ignores the exclusivity of a label first. The queue of the borrower has its
+/* YARN preempts what ignores the exclusivity of a label first. The queue of the guest has its
  * guarantee still: it takes that where a queue has more than its own. */
-START_TEST(a_borrower_inside_its_guarantee_gives_way)
+START_TEST(a_guest_inside_its_guarantee_gives_way)
 {
     gang_job_id rest = start("rest", 2, NULL), guest = start("guest", 2, NULL);
     ck_assert_uint_eq(host_node_of(&h, guest, 0), node("lent"));
@@ -134,8 +134,8 @@ START_TEST(a_guarantee_of_the_partition_alone_is_enough)
 }
 END_TEST
 
-/* Otherwise the borrower would preempt the owner at once. */
-START_TEST(a_borrower_of_a_higher_class_stays_unless_a_guarantee_covers_the_owner)
+/* Otherwise the guest would preempt the owner at once. */
+START_TEST(a_guest_of_a_higher_class_stays_unless_a_guarantee_covers_the_owner)
 {
     struct gang_quota here = {"gpu", GPUS * 1000, "own", 0, 0};
     struct gang_queue_spec q[3] = {queue("owner", &here), queue("guest", &half),
@@ -167,7 +167,7 @@ START_TEST(beyond_its_guarantee_the_owner_waits)
 }
 END_TEST
 
-START_TEST(a_job_that_names_the_partition_is_no_borrower)
+START_TEST(a_job_that_names_the_partition_is_no_guest)
 {
     gang_job_id guest = start("guest", 2, "own"), owner = start("owner", 2, "own");
     ck_assert_int_eq(host_tasks(&h, owner), 0);
@@ -186,7 +186,7 @@ START_TEST(a_job_that_does_not_name_it_takes_nothing_back)
 }
 END_TEST
 
-START_TEST(what_protects_a_gang_protects_a_borrower)
+START_TEST(what_protects_a_gang_protects_a_guest)
 {
     struct gang_queue_spec q[3] = {queue("owner", &half), queue("guest", &half),
                                    queue("rest", &none)};
@@ -213,8 +213,8 @@ START_TEST(what_protects_a_gang_protects_a_borrower)
 }
 END_TEST
 
-/* An elastic borrower gives the tasks on the nodes that it borrows, though others are newer. */
-START_TEST(of_an_elastic_borrower_what_it_borrows_goes)
+/* An elastic guest gives the tasks on the nodes where it is a guest, though others are newer. */
+START_TEST(of_an_elastic_guest_the_tasks_there_go)
 {
     struct gang_quota four = {"gpu", 4000, NULL, 0, 0};
     struct gang_queue_spec q[3] = {queue("owner", &half), queue("guest", &half),
@@ -283,7 +283,7 @@ START_TEST(an_owner_with_a_planned_start_takes_its_nodes_too)
 }
 END_TEST
 
-START_TEST(an_owner_grows_on_borrowed_nodes)
+START_TEST(an_owner_grows_on_nodes_with_guests)
 {
     gang_job_id rest = start("rest", 2, NULL), guest, owner;
     owner = submit("owner", 2, 1, "own");
@@ -305,19 +305,19 @@ int main(void)
     Suite *suite = suite_create("lending");
     TCase *tests = tcase_create("lending");
     tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, a_borrower_moves_where_it_fits);
-    tcase_add_test(tests, a_borrower_inside_its_guarantee_gives_way);
+    tcase_add_test(tests, a_guest_moves_where_it_fits);
+    tcase_add_test(tests, a_guest_inside_its_guarantee_gives_way);
     tcase_add_test(tests, a_guarantee_of_the_partition_alone_is_enough);
-    tcase_add_test(tests, a_borrower_of_a_higher_class_stays_unless_a_guarantee_covers_the_owner);
+    tcase_add_test(tests, a_guest_of_a_higher_class_stays_unless_a_guarantee_covers_the_owner);
     tcase_add_test(tests, beyond_its_guarantee_the_owner_waits);
-    tcase_add_test(tests, a_job_that_names_the_partition_is_no_borrower);
+    tcase_add_test(tests, a_job_that_names_the_partition_is_no_guest);
     tcase_add_test(tests, a_job_that_does_not_name_it_takes_nothing_back);
-    tcase_add_test(tests, what_protects_a_gang_protects_a_borrower);
-    tcase_add_test(tests, of_an_elastic_borrower_what_it_borrows_goes);
+    tcase_add_test(tests, what_protects_a_gang_protects_a_guest);
+    tcase_add_test(tests, of_an_elastic_guest_the_tasks_there_go);
     tcase_add_test(tests, a_node_that_became_exclusive_goes_back);
     tcase_add_test(tests, an_owner_that_waits_sees_the_mode_change);
     tcase_add_test(tests, an_owner_with_a_planned_start_takes_its_nodes_too);
-    tcase_add_test(tests, an_owner_grows_on_borrowed_nodes);
+    tcase_add_test(tests, an_owner_grows_on_nodes_with_guests);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

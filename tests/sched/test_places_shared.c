@@ -9,6 +9,28 @@ static void check(void)
     host_check(&h);
 }
 
+static void close_places(void)
+{
+    check();
+    host_close(&h);
+}
+
+/* All four devices of the node are free again. */
+static void close_free(gang_node_id node)
+{
+    ck_assert_uint_eq(free_gpus(node), 15);
+    close_places();
+}
+
+/* The host tells what runs on the node, and hears of so many conflicts. */
+static void tell(gang_node_id node, const struct gang_reported_place *p, size_t count,
+                 size_t conflicts)
+{
+    report(node, p, count, 0);
+    host_run(&h, 1);
+    ck_assert_uint_eq(told_count, conflicts);
+}
+
 /* ---- exclusive jobs -------------------------------------------------------------------------- */
 
 static gang_job_id exclusive(int64_t tasks, int64_t gpu_milli)
@@ -30,9 +52,7 @@ START_TEST(an_exclusive_task_on_another_device_of_its_node_is_followed)
     gang_node_id node = task_of(a, 0).node;
     uint64_t now = task_of(a, 0).gpus == 8 ? 4 : 8;
     struct gang_reported_place p = place_of(a, 0, now);
-    report(node, &p, 1, 0);
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 0);
+    tell(node, &p, 1, 0);
     ck_assert_int_eq(rebound, 1);
     ck_assert_uint_eq(task_of(a, 0).gpus, now);
     ck_assert_uint_eq(free_gpus(node), 0); /* the node is still its own */
@@ -41,9 +61,7 @@ START_TEST(an_exclusive_task_on_another_device_of_its_node_is_followed)
     host_run(&h, 1);
     ck_assert_int_eq(rebound, 1);
     host_end_job(&h, a);
-    ck_assert_uint_eq(free_gpus(node), 15);
-    check();
-    host_close(&h);
+    close_free(node);
 }
 END_TEST
 
@@ -56,16 +74,12 @@ START_TEST(exclusive_tasks_that_changed_places_are_followed)
     p[0] = place_of(a, 0, 8);
     p[1] = place_of(a, 1, first == 8 ? 4 : first);
     ck_assert(first != 8 || second != 4);
-    report(host_node(&h, 0), p, 2, 0);
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 0);
+    tell(host_node(&h, 0), p, 2, 0);
     ck_assert_uint_eq(task_of(a, 0).gpus, 8);
     ck_assert_uint_eq(task_of(a, 1).gpus, p[1].gpus);
     check();
     host_end_job(&h, a);
-    ck_assert_uint_eq(free_gpus(host_node(&h, 0)), 15);
-    check();
-    host_close(&h);
+    close_free(host_node(&h, 0));
 }
 END_TEST
 
@@ -76,16 +90,13 @@ START_TEST(an_exclusive_task_on_the_device_of_another_one_is_a_conflict)
     gang_job_id a = exclusive(2, 1000);
     uint64_t first = task_of(a, 0).gpus, second = task_of(a, 1).gpus;
     struct gang_reported_place p = place_of(a, 0, second);
-    report(node, &p, 1, 0);
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 1);
+    tell(node, &p, 1, 1);
     ck_assert_int_eq(told[0].what, GANG_CONFLICT_TAKEN);
     ck_assert_uint_eq(told[0].booked_job, a);
     ck_assert_int_eq(told[0].booked_task, 1);
     ck_assert_uint_eq(told[0].gpus, second);
     ck_assert_uint_eq(task_of(a, 0).gpus, first);
-    check();
-    host_close(&h);
+    close_places();
 }
 END_TEST
 
@@ -97,17 +108,13 @@ START_TEST(an_exclusive_task_on_more_devices_than_its_own_is_unsuitable)
     gang_job_id a = exclusive(1, 1000);
     uint64_t was = task_of(a, 0).gpus;
     struct gang_reported_place p = place_of(a, 0, 15);
-    report(node, &p, 1, 0);
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 1);
+    tell(node, &p, 1, 1);
     ck_assert_int_eq(told[0].what, GANG_CONFLICT_UNSUITABLE);
     ck_assert_uint_eq(told[0].job, a);
     ck_assert_uint_eq(told[0].booked_job, GANG_ID_NONE);
     ck_assert_uint_eq(task_of(a, 0).gpus, was);
     host_end_job(&h, a);
-    ck_assert_uint_eq(free_gpus(node), 15);
-    check();
-    host_close(&h);
+    close_free(node);
 }
 END_TEST
 
@@ -153,9 +160,7 @@ START_TEST(a_task_in_a_row_on_a_free_device_of_its_row_is_followed)
     ck_assert_int_ne(row_of(a), row_of(all));
     uint64_t was = task_of(a, 0).gpus, now = 15 & ~was;
     struct gang_reported_place p = place_of(a, 0, now);
-    report(node, &p, 1, 0);
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 0);
+    tell(node, &p, 1, 0);
     ck_assert_int_eq(rebound, 1);
     ck_assert_uint_eq(task_of(a, 0).gpus, now);
     check();
@@ -167,9 +172,7 @@ START_TEST(a_task_in_a_row_on_a_free_device_of_its_row_is_followed)
     host_end_job(&h, a);
     host_end_job(&h, beside);
     host_end_job(&h, all);
-    ck_assert_uint_eq(free_gpus(node), 15);
-    check();
-    host_close(&h);
+    close_free(node);
 }
 END_TEST
 
@@ -182,13 +185,10 @@ START_TEST(tasks_of_a_row_that_changed_places_are_followed)
     uint64_t of_a = task_of(a, 0).gpus, of_b = task_of(b, 0).gpus;
     p[0] = place_of(a, 0, of_b);
     p[1] = place_of(b, 0, of_a);
-    report(host_node(&h, 0), p, 2, 0);
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 0);
+    tell(host_node(&h, 0), p, 2, 0);
     ck_assert_uint_eq(task_of(a, 0).gpus, of_b);
     ck_assert_uint_eq(task_of(b, 0).gpus, of_a);
-    check();
-    host_close(&h);
+    close_places();
 }
 END_TEST
 
@@ -200,9 +200,7 @@ START_TEST(a_task_on_a_device_of_its_row_is_a_conflict)
     ck_assert_int_eq(row_of(a), row_of(b));
     uint64_t of_a = task_of(a, 0).gpus, of_b = task_of(b, 0).gpus, one = of_a & (~of_a + 1);
     struct gang_reported_place p = place_of(a, 0, one | of_b);
-    report(node, &p, 1, 0);
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 1); /* not of the job of the other row */
+    tell(node, &p, 1, 1); /* not of the job of the other row */
     ck_assert_int_eq(told[0].what, GANG_CONFLICT_TAKEN);
     ck_assert_uint_eq(told[0].job, a);
     ck_assert_uint_eq(told[0].booked_job, b);
@@ -215,15 +213,12 @@ START_TEST(a_task_on_a_device_of_its_row_is_a_conflict)
     gang_job_id next = host_submit(&h, &spec);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, next), GANG_JOB_PENDING);
-    report(node, &p, 1, 0); /* now it is free: the books follow */
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 0);
+    tell(node, &p, 1, 0); /* now it is free: the books follow */
     ck_assert_uint_eq(task_of(a, 0).gpus, one | of_b);
     ck_assert_int_eq(row_of(next), row_of(a));
     ck_assert_uint_eq(task_of(next, 0).gpus & (one | of_b), 0);
     test_assert(!runs(all));
-    check();
-    host_close(&h);
+    close_places();
 }
 END_TEST
 
@@ -235,22 +230,17 @@ START_TEST(a_task_on_a_device_of_a_gang_that_runs_is_a_conflict)
     gang_job_id a = sliced(2), c = sliced(2), b = sliced(2);
     uint64_t of_a = task_of(a, 0).gpus, of_b = 15 & ~of_a;
     struct gang_reported_place p = place_of(b, 0, of_b);
-    report(node, &p, 1, 0); /* it is suspended there: its row is its own */
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 0);
+    tell(node, &p, 1, 0); /* it is suspended there: its row is its own */
     ck_assert_uint_eq(task_of(b, 0).gpus, of_b);
     host_end_job(&h, c);
     test_assert(runs(a) && runs(b));
     ck_assert_int_ne(row_of(a), row_of(b));
     p = place_of(a, 0, of_b);
-    report(node, &p, 1, 0);
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 1);
+    tell(node, &p, 1, 1);
     ck_assert_int_eq(told[0].what, GANG_CONFLICT_TAKEN);
     ck_assert_uint_eq(told[0].booked_job, b);
     ck_assert_uint_eq(task_of(a, 0).gpus, of_a);
-    check();
-    host_close(&h);
+    close_places();
 }
 END_TEST
 
@@ -261,9 +251,7 @@ START_TEST(others_on_a_device_that_rows_share_are_told_with_each_job)
     gang_job_id a = sliced(2), all = sliced(4);
     uint64_t one = task_of(a, 0).gpus & (~task_of(a, 0).gpus + 1);
     struct gang_reported_place p = place_of(GANG_ID_NONE, 0, one);
-    report(node, &p, 1, 0);
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 2);
+    tell(node, &p, 1, 2);
     ck_assert_uint_eq(told[0].booked_job, a);
     ck_assert_uint_eq(told[1].booked_job, all);
     ck_assert_uint_eq(told[0].gpus, one);
@@ -272,9 +260,7 @@ START_TEST(others_on_a_device_that_rows_share_are_told_with_each_job)
     ck_assert_uint_eq(free_gpus(node), 15 & ~one);
     report(node, NULL, 0, 0);
     host_run(&h, 1);
-    ck_assert_uint_eq(free_gpus(node), 15);
-    check();
-    host_close(&h);
+    close_free(node);
 }
 END_TEST
 
@@ -286,21 +272,15 @@ START_TEST(devices_that_gangs_in_rows_do_not_share_are_followed)
     uint64_t of_b = task_of(b, 0).gpus, now = 15 & ~(task_of(a, 0).gpus | of_b);
     now &= ~now + 1;
     struct gang_reported_place p = place_of(a, 0, now);
-    report(node, &p, 1, 0);
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 0);
+    tell(node, &p, 1, 0);
     ck_assert_uint_eq(task_of(a, 0).gpus, now);
     check();
     p.gpus = of_b;
-    report(node, &p, 1, 0);
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 1);
+    tell(node, &p, 1, 1);
     ck_assert_uint_eq(told[0].booked_job, b);
     host_end_job(&h, a);
     host_end_job(&h, b);
-    ck_assert_uint_eq(free_gpus(node), 15);
-    check();
-    host_close(&h);
+    close_free(node);
 }
 END_TEST
 
@@ -330,23 +310,18 @@ START_TEST(cores_of_gangs_in_rows_are_followed)
     p.any_devices = 1;
     p.any_cores = 0;
     p.cores[1] = UINT64_C(3) << 10; /* 74, 75 */
-    report(node, &p, 1, 0);
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 0);
+    tell(node, &p, 1, 0);
     ck_assert_uint_eq(task_of(a, 0).cores[0], 0);
     ck_assert_uint_eq(task_of(a, 0).cores[1], UINT64_C(3) << 10);
     check();
     memcpy(p.cores, task_of(b, 0).cores, sizeof(p.cores));
-    report(node, &p, 1, 0);
-    host_run(&h, 1);
-    ck_assert_uint_eq(told_count, 1);
+    tell(node, &p, 1, 1);
     ck_assert_uint_eq(told[0].booked_job, b);
     ck_assert_uint_eq(task_of(a, 0).cores[1], UINT64_C(3) << 10);
     host_end_job(&h, a);
     host_end_job(&h, b);
     ck_assert_int_eq(stage_node(&h.stage, node).cpu_free, 80000);
-    check();
-    host_close(&h);
+    close_places();
 }
 END_TEST
 

@@ -735,8 +735,8 @@ static bool is_unknown(const struct gang__stop *stop)
     return stop->stopped && (!stop->gang || kept_of(stop->gang->job->id)->queue == SLICING);
 }
 
-/* What is kept for a preemptor of a job that has ended, or of a gang that shared nodes in time, a
- * scheduler that is made anew does not know: so these stop. */
+/* Not kept, as gang_job_past says: what a handover has of a job that has ended, or of a gang that
+ * shared nodes in time. So the rest of such a handover stops before the manager is killed. */
 static bool end_half_stopped(void)
 {
     bool some = false;
@@ -752,8 +752,8 @@ static bool end_half_stopped(void)
     return some;
 }
 
-/* A job could not start though others had stopped for it: it waits for the next event. A scheduler
- * that is made anew tries at once. */
+/* Not kept, as gang_job_past says: that a job was tried in vain after others had stopped for it,
+ * and preempts none before the next event. A manager that is made anew tries it at once. */
 static bool some_start_failed(void)
 {
     for (size_t i = 0; i < job_count; i++) {
@@ -764,17 +764,9 @@ static bool some_start_failed(void)
     return false;
 }
 
-/* A job that runs on without any task, since all that were left were above its minimum and were
- * preempted, cannot be restored: such an allocation cannot be adopted. */
-static void end_empty_jobs(void)
+/* What a manager that is made anew does not know, or tries again at once, is over. */
+static void finish_what_is_not_kept(void)
 {
-    for (size_t i = 0; i < job_count; i++) {
-        struct gang_job_info info = {.size = sizeof(info)};
-        if (gang_job_get(lived.s, jobs[i].id, &info) == GANG_OK && info.state == GANG_JOB_RUNNING &&
-            info.tasks == 0)
-            MUST(gang_report_end(lived.s, jobs[i].id, 1));
-    }
-    live(1);
     do {
         set_queues(&lived); /* each job is tried once more, as in a manager that is made anew */
         live(1);
@@ -792,7 +784,7 @@ START_TEST(a_manager_made_anew_decides_as_one_that_lived)
 {
     int64_t in_state[5] = {0}, held = 0, missing = 0, elastic = 0, restarted = 0, single = 0;
     int64_t several = 0, half = 0, over = 0, fenced = 0, moves = 0, sliced = 0, waiting = 0,
-            suspending = 0;
+            suspending = 0, empty = 0;
     const int steps = getenv("GANG_TEST_QUICK") ? STEPS_QUICK : STEPS_AFTER;
     chance_state = test_seed() + (uint64_t)_i;
     job_count = 0;
@@ -808,7 +800,7 @@ START_TEST(a_manager_made_anew_decides_as_one_that_lived)
         now_ns += SECONDS(1 + below(10));
         live(1);
     }
-    end_empty_jobs();
+    finish_what_is_not_kept();
     make(&anew);
     restore_nodes();
     MUST(gang_past_usage_each(lived.s, give_usage, anew.s));
@@ -825,6 +817,7 @@ START_TEST(a_manager_made_anew_decides_as_one_that_lived)
         sliced += info.slice_row > 0;
         waiting += info.slice_row > 0 && info.state == GANG_JOB_SUSPENDED;
         elastic += info.state == GANG_JOB_RUNNING && info.tasks > info.min;
+        empty += info.state == GANG_JOB_RUNNING && info.tasks == 0;
         const struct stops *stops = stops_of(jobs[i].id);
         several += stops->count > 1;
         for (size_t k = 0; k < stops->count; k++) {
@@ -839,11 +832,12 @@ START_TEST(a_manager_made_anew_decides_as_one_that_lived)
     }
     printf(
         "%zu jobs: %d pending, %d running, %d stopping, %d suspended; %d held, %d announced, "
-        "%d grown, %d restarted; stops: %d of single tasks, %d fences, %d moves, %d jobs with "
+        "%d grown, %d without tasks, %d restarted; stops: %d of single tasks, %d fences, %d moves, "
+        "%d jobs with "
         "several; %d in rows, of which %d wait and %d are suspending; %d half stopped, %d over\n",
         alive, (int)in_state[0], (int)in_state[1], (int)in_state[2], (int)in_state[3], (int)held,
-        (int)missing, (int)elastic, (int)restarted, (int)single, (int)fenced, (int)moves,
-        (int)several, (int)sliced, (int)waiting, (int)suspending, (int)half, (int)over);
+        (int)missing, (int)elastic, (int)empty, (int)restarted, (int)single, (int)fenced,
+        (int)moves, (int)several, (int)sliced, (int)waiting, (int)suspending, (int)half, (int)over);
     ck_assert_int_ge(sliced, 10);
     ck_assert_int_ge(waiting, 5);
     ck_assert_uint_ge(alive, 700);

@@ -200,6 +200,29 @@ START_TEST(an_unknown_gang_ends_when_memory_was_short)
 }
 END_TEST
 
+/* Also if the kill at the end of its quantum before was to be confirmed without a bound. */
+START_TEST(an_unknown_gang_that_was_killed_before_ends_when_memory_was_short)
+{
+    open_answering(5, -1, NULL, 0);
+    host_run(&h, 5 * SECOND);
+    ck_assert_int_eq(host_ops(&h, a, "kill"), 1);
+    host_report_all(&h, a, 0, GANG_TASK_STOPPED);
+    host_run(&h, 0);
+    test_assert(waits_for_turn(a) && runs(b));
+    host_run(&h, 10 * SECOND);
+    host_report_all(&h, b, 0, GANG_TASK_STOPPED);
+    host_run(&h, 0);
+    test_assert(runs(a) && waits_for_turn(b));
+    h.refuse = "suspend";
+    h.answer = GANG_ENOENT;
+    h.now_ns += 10 * SECOND;
+    host_run_short_of_memory(&h);
+    test_assert(!host_has(&h, a));
+    ck_assert_int_eq(host_end(&h, a), GANG_END_FAILED);
+    host_close(&h);
+}
+END_TEST
+
 static int suspensions;
 
 /* Knows the second gang of a job alone. */
@@ -292,6 +315,7 @@ int main(void)
     tcase_add_test(t, a_busy_gang_can_be_cancelled);
     tcase_add_loop_test(t, a_gang_that_the_host_does_not_know_at_the_end_of_its_quantum_ends, 0, 4);
     tcase_add_loop_test(t, an_unknown_gang_ends_when_memory_was_short, 0, 2);
+    tcase_add_test(t, an_unknown_gang_that_was_killed_before_ends_when_memory_was_short);
     tcase_add_test(t, a_job_ends_as_a_whole_when_one_gang_is_unknown);
     tcase_add_loop_test(t, a_kill_at_the_end_of_a_quantum_is_confirmed, 0, 2);
     tcase_add_test(t, a_copy_asks_again_at_the_same_time);

@@ -574,6 +574,47 @@ START_TEST(memory_that_runs_out_is_tried_again)
 }
 END_TEST
 
+/* ---- a gang that moved ----------------------------------------------------------------------- */
+
+/* It had its places in turn with others, has stopped, and is to start elsewhere when the others
+ * that move have stopped. Nothing of it runs: it waits, though its old places are taken. */
+START_TEST(a_gang_that_has_stopped_to_move_waits_if_its_old_places_are_taken)
+{
+    open_lived(1, 0);
+    struct one *a = put(1, 8), *b = put(1, 8), *c = put(1, 8);
+    keep_all();
+    struct restored *moved = &b->kept;
+    moved->past = (struct gang_job_past)GANG_JOB_PAST_INIT;
+    moved->past.state = GANG_JOB_STOPPING;
+    moved->past.reason = GANG_REASON_MOVE;
+    moved->past.preemptor = c->id;
+    moved->past.submitted_ns = moved->past.started_ns = h.now_ns;
+    moved->place_count = 0;
+    moved->stop[0] = (struct gang_job_stop)GANG_JOB_STOP_INIT;
+    moved->stop[0].what = GANG_STOP_MOVED;
+    moved->stop[0].reason = GANG_REASON_MOVE;
+    moved->stop[0].whole = moved->stop[0].handover = 1;
+    moved->stop[0].preemptor = c->id;
+    moved->kept[0][0] = (struct gang_placement)GANG_PLACEMENT_INIT;
+    moved->kept[0][0].node = host_node(&h, 0);
+    moved->kept[0][0].task = 0;
+    moved->stop[0].kept = moved->kept[0];
+    moved->stop[0].kept_count = moved->stop_count = 1;
+    open_anew(1, 0);
+    submit_all();
+    if (_i)
+        host_run_short_of_memory(&anew);
+    else
+        host_run(&anew, 0);
+    host_check(&anew);
+    test_assert(runs(&anew, a) && host_has(&anew, b->id) && !runs(&anew, b));
+    for (int i = 0; i < 3 && !runs(&anew, b); i++)
+        host_run_next(&anew);
+    test_assert(runs(&anew, b));
+    close_both();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("slice_restored");
@@ -595,6 +636,8 @@ int main(void)
     tcase_add_test(tc, a_queue_that_slices_no_more_refuses_them);
     tcase_add_test(tc, a_past_about_slices_that_cannot_be_is_refused);
     tcase_add_test(tc, memory_that_runs_out_is_tried_again);
+    tcase_add_loop_test(tc, a_gang_that_has_stopped_to_move_waits_if_its_old_places_are_taken, 0,
+                        2);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -22,14 +22,31 @@ static void open_both(size_t nodes)
     h.now_ns = 1000 * SECOND;
 }
 
-static void submit(struct one *job, int64_t count, int64_t min, int64_t gpus)
+/* So many tasks of so many GPUs. */
+static void describe(struct one *job, int64_t count, int64_t min, int64_t gpus)
 {
     job->group = group_of(count, 100, gpus * 1000);
     job->group.min = min;
     job->spec = host_job(&job->group, 1);
     job->spec.queue = "default";
+}
+
+static void submit_described(struct one *job)
+{
     job->id = host_submit(&h, &job->spec);
     host_run(&h, 0);
+}
+
+static void submit(struct one *job, int64_t count, int64_t min, int64_t gpus)
+{
+    describe(job, count, min, gpus);
+    submit_described(job);
+}
+
+static void open_anew(size_t nodes)
+{
+    host_open_slow(&anew, nodes, 4, 60 * SECOND);
+    anew.now_ns = h.now_ns;
 }
 
 /* The manager is killed, and made anew from what its host kept. */
@@ -37,10 +54,9 @@ static void make_anew(size_t nodes, struct one *const *jobs, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         restored_keep(&jobs[i]->kept, &h, jobs[i]->id);
-    host_open_slow(&anew, nodes, 4, 60 * SECOND);
+    open_anew(nodes);
     anew.refuse = "lost";
     anew.answer = GANG_EBUSY;
-    anew.now_ns = h.now_ns;
     for (size_t i = 0; i < count; i++)
         restored_submit(&jobs[i]->kept, &anew, jobs[i]->id, &jobs[i]->spec);
     host_run(&anew, 0);
@@ -154,13 +170,9 @@ START_TEST(a_fenced_task_is_placed_again_when_it_is_over)
     static struct one job;
     struct one *all[] = {&job};
     open_both(2);
+    describe(&job, 2, 2, 4);
     job.spec.loss = GANG_LOSS_REFILL;
-    job.group = group_of(2, 100, 4000);
-    job.spec = host_job(&job.group, 1);
-    job.spec.queue = "default";
-    job.spec.loss = GANG_LOSS_REFILL;
-    job.id = host_submit(&h, &job.spec);
-    host_run(&h, 0);
+    submit_described(&job);
     lose_first_task(&job);
     ck_assert_int_eq(host_tasks(&h, job.id), 1);
     make_anew(2, all, 1);
@@ -179,13 +191,10 @@ START_TEST(a_gang_whose_last_tasks_are_fenced_waits_for_them)
     static struct one job;
     struct one *all[] = {&job};
     open_both(2);
-    job.group = group_of(2, 100, 4000);
-    job.spec = host_job(&job.group, 1);
-    job.spec.queue = "default";
+    describe(&job, 2, 2, 4);
     job.spec.loss = GANG_LOSS_RESTART;
     job.spec.max_restarts = 5;
-    job.id = host_submit(&h, &job.spec);
-    host_run(&h, 0);
+    submit_described(&job);
     lose_first_task(&job); /* the other one is asked to stop */
     int64_t other = 1;
     MUST(gang_report_tasks(h.s, job.id, 0, GANG_ID_NONE, &other, 1, GANG_TASK_STOPPED));
@@ -283,19 +292,25 @@ START_TEST(a_move_that_was_given_up_keeps_its_new_places)
 }
 END_TEST
 
-/* A large job for which two gangs move; one of them has stopped. */
-START_TEST(a_gang_that_has_stopped_starts_elsewhere_when_the_others_have)
+/* Four nodes with a gang of two GPUs on each, and a large job, for which two of them move. */
+static void fragment_four(struct one part[8], struct one *large)
 {
-    static struct one part[8], large;
-    struct one *all[5], *movers[4];
-    size_t count = 0, moves = 0;
     open_both(4);
     for (int i = 0; i < 8; i++)
         submit(&part[i], 1, 1, 2);
     for (int i = 0; i < 8; i += 2)
         MUST(gang_report_end(h.s, part[i].id, 1));
     host_run(&h, 0);
-    submit(&large, 2, 2, 4);
+    submit(large, 2, 2, 4);
+}
+
+/* A large job for which two gangs move; one of them has stopped. */
+START_TEST(a_gang_that_has_stopped_starts_elsewhere_when_the_others_have)
+{
+    static struct one part[8], large;
+    struct one *all[5], *movers[4];
+    size_t count = 0, moves = 0;
+    fragment_four(part, &large);
     for (int i = 1; i < 8; i += 2) {
         all[count++] = &part[i];
         if (host_job_state(&h, part[i].id) == GANG_JOB_STOPPING)
@@ -324,21 +339,14 @@ START_TEST(a_move_without_the_other_gangs_of_its_plan_ends)
 {
     static struct one part[8], large;
     struct one *mover = NULL;
-    open_both(4);
-    for (int i = 0; i < 8; i++)
-        submit(&part[i], 1, 1, 2);
-    for (int i = 0; i < 8; i += 2)
-        MUST(gang_report_end(h.s, part[i].id, 1));
-    host_run(&h, 0);
-    submit(&large, 2, 2, 4);
+    fragment_four(part, &large);
     for (int i = 1; i < 8; i += 2)
         if (host_job_state(&h, part[i].id) == GANG_JOB_STOPPING)
             mover = &part[i];
     host_report_all(&h, mover->id, 0, GANG_TASK_STOPPED);
     host_run(&h, SECOND);
     restored_keep(&mover->kept, &h, mover->id);
-    host_open_slow(&anew, 4, 4, 60 * SECOND);
-    anew.now_ns = h.now_ns;
+    open_anew(4);
     restored_submit(&mover->kept, &anew, mover->id, &mover->spec);
     host_run(&anew, 0); /* nothing is known of the job for which it moved */
     ck_assert_int_eq(host_job_state(&anew, mover->id), GANG_JOB_RUNNING);
@@ -424,13 +432,9 @@ START_TEST(a_fenced_task_that_has_stopped_counts_once)
     static struct one job;
     const int64_t lost[] = {1, 2};
     open_both(1);
-    job.group = group_of(4, 100, 1000);
-    job.group.min = 1;
-    job.spec = host_job(&job.group, 1);
-    job.spec.queue = "default";
+    describe(&job, 4, 1, 1);
     job.spec.loss = GANG_LOSS_COUNT;
-    job.id = host_submit(&h, &job.spec);
-    host_run(&h, 0);
+    submit_described(&job);
     MUST(gang_report_node_lost(h.s, host_node(&h, 0)));
     host_run(&h, SECOND);
     MUST(gang_report_tasks(h.s, job.id, 0, GANG_ID_NONE, lost, 2, GANG_TASK_STOPPED));
@@ -439,10 +443,8 @@ START_TEST(a_fenced_task_that_has_stopped_counts_once)
     ck_assert_uint_eq(job.kept.stop_count, 1);
     ck_assert_uint_eq(job.kept.stop[0].kept_count, 2);
     for (int i = 0; i < 2; i++)
-        job.kept.place[job.kept.place_count++] =
-            (struct gang_running_spec){.what = GANG_TASK_FAILED, .numbered = 1, .task = lost[i]};
-    host_open_slow(&anew, 1, 4, 60 * SECOND);
-    anew.now_ns = h.now_ns;
+        restored_ended(&job.kept, lost[i], GANG_TASK_FAILED);
+    open_anew(1);
     restored_submit(&job.kept, &anew, job.id, &job.spec);
     host_run(&anew, 0);
     MUST(gang_sched_check(anew.s, NULL));
@@ -464,14 +466,18 @@ static void open_preemption(struct one *a, struct one *b, struct one *high, int6
     h.lingers = true;
     submit(a, 4, min, 1);
     submit(b, 4, 4, 1);
-    high->group = group_of(5, 100, 1000);
-    high->group.min = 5;
-    high->spec = host_job(&high->group, 1);
-    high->spec.queue = "default";
+    describe(high, 5, 5, 1);
     high->spec.priority = 5;
-    high->id = host_submit(&h, &high->spec);
-    host_run(&h, 0);
+    submit_described(high);
     ck_assert_int_eq(host_job_state(&h, b->id), GANG_JOB_STOPPING);
+}
+
+/* One of the victims has stopped. */
+static void open_half_preempted(struct one *a, struct one *b, struct one *high)
+{
+    open_preemption(a, b, high, 4);
+    host_report_all(&h, b->id, 0, GANG_TASK_STOPPED);
+    host_run(&h, SECOND);
 }
 
 static void check_kept(struct one *over, struct one *other, struct one *high)
@@ -505,9 +511,7 @@ static void check_kept(struct one *over, struct one *other, struct one *high)
 START_TEST(what_a_victim_has_left_is_kept_for_its_preemptor)
 {
     static struct one a, b, high;
-    open_preemption(&a, &b, &high, 4);
-    host_report_all(&h, b.id, 0, GANG_TASK_STOPPED);
-    host_run(&h, SECOND);
+    open_half_preempted(&a, &b, &high);
     ck_assert_int_eq(host_job_state(&h, b.id), GANG_JOB_PENDING);
     check_kept(&b, &a, &high);
 }
@@ -529,15 +533,38 @@ START_TEST(what_tasks_of_a_gang_that_runs_on_held_is_kept)
 }
 END_TEST
 
+/* The job of a victim has ended since: what it had is free, but for the places of the preemptor. */
+START_TEST(the_places_of_a_preemptor_are_kept_when_a_victim_has_ended)
+{
+    static struct one a, b, high, next;
+    struct one *all[] = {&a, &high, &next};
+    open_half_preempted(&a, &b, &high);
+    MUST(gang_job_cancel(h.s, b.id));
+    host_run(&h, SECOND);
+    test_assert(!host_has(&h, b.id));
+    submit(&next, 4, 4, 1);
+    open_anew(2);
+    anew.lingers = true;
+    for (size_t i = 0; i < 3; i++) {
+        restored_keep(&all[i]->kept, &h, all[i]->id);
+        restored_submit(&all[i]->kept, &anew, all[i]->id, &all[i]->spec);
+    }
+    host_run(&anew, 0);
+    ck_assert_int_lt(host_gpus_free(&anew), 4);
+    ck_assert_int_eq(host_job_state(&anew, next.id), GANG_JOB_PENDING);
+    host_report_all(&anew, a.id, 0, GANG_TASK_STOPPED);
+    host_run(&anew, SECOND);
+    ck_assert_int_eq(host_job_state(&anew, high.id), GANG_JOB_RUNNING);
+    close_both();
+}
+END_TEST
+
 START_TEST(what_is_kept_for_no_job_is_free)
 {
     static struct one a, b, high;
-    open_preemption(&a, &b, &high, 4);
-    host_report_all(&h, b.id, 0, GANG_TASK_STOPPED);
-    host_run(&h, SECOND);
+    open_half_preempted(&a, &b, &high);
     restored_keep(&b.kept, &h, b.id);
-    host_open_slow(&anew, 2, 4, 60 * SECOND);
-    anew.now_ns = h.now_ns;
+    open_anew(2);
     restored_submit(&b.kept, &anew, b.id, &b.spec);
     host_run(&anew, 0);
     ck_assert_int_eq(host_job_state(&anew, b.id), GANG_JOB_RUNNING);
@@ -551,11 +578,8 @@ START_TEST(memory_that_runs_out_for_what_is_kept_is_tried_again)
 {
     static struct one a, b, high;
     struct one *all[] = {&a, &b, &high};
-    open_preemption(&a, &b, &high, 4);
-    host_report_all(&h, b.id, 0, GANG_TASK_STOPPED);
-    host_run(&h, SECOND);
-    host_open_slow(&anew, 2, 4, 60 * SECOND);
-    anew.now_ns = h.now_ns;
+    open_half_preempted(&a, &b, &high);
+    open_anew(2);
     for (size_t i = 0; i < 3; i++) {
         restored_keep(&all[i]->kept, &h, all[i]->id);
         restored_submit(&all[i]->kept, &anew, all[i]->id, &all[i]->spec);
@@ -620,8 +644,7 @@ START_TEST(memory_that_runs_out_is_tried_again)
     MUST(gang_job_requeue(h.s, job.id));
     host_run(&h, 20 * SECOND);
     restored_keep(&job.kept, &h, job.id);
-    host_open_slow(&anew, 1, 4, 60 * SECOND);
-    anew.now_ns = h.now_ns;
+    open_anew(1);
     restored_submit(&job.kept, &anew, job.id, &job.spec);
     host_run_short_of_memory(&anew);
     ck_assert_int_eq(host_job_state(&anew, job.id), GANG_JOB_STOPPING);
@@ -733,6 +756,7 @@ int main(void)
     tcase_add_test(tc, a_fenced_task_that_has_stopped_counts_once);
     tcase_add_test(tc, what_a_victim_has_left_is_kept_for_its_preemptor);
     tcase_add_test(tc, what_tasks_of_a_gang_that_runs_on_held_is_kept);
+    tcase_add_test(tc, the_places_of_a_preemptor_are_kept_when_a_victim_has_ended);
     tcase_add_test(tc, what_is_kept_for_no_job_is_free);
     tcase_add_test(tc, memory_that_runs_out_for_what_is_kept_is_tried_again);
     tcase_add_test(tc, places_that_are_kept_twice_are_refused);

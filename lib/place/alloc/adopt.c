@@ -191,7 +191,7 @@ static gang_result plan_places(gang_worker *w, gang_request *request,
     p->others.bars = false;
     count_running(p);
     gang_result r = GANG_OK;
-    size_t step = places->size;
+    size_t step = count > 0 ? places->size : 0;
     for (int64_t i = 0; i < count && r == GANG_OK; i++) {
         const void *at = (const char *)places + (size_t)i * step;
         r = plan_place(w, request, at, i, error);
@@ -210,14 +210,11 @@ gang_result gang__adopt_plan(gang_worker *w, gang_request *request,
     return r;
 }
 
-gang_result gang_alloc_adopt(gang_worker *worker, gang_request *request,
-                             const struct gang_placement *places, int64_t place_count,
-                             gang_alloc_id *id, struct gang_error *error)
+gang_result gang__alloc_adopt(gang_worker *worker, gang_request *request,
+                              const struct gang_placement *places, int64_t place_count,
+                              gang_alloc_id *id, struct gang_error *error)
 {
-    if (id)
-        *id = GANG_ID_NONE;
-    if (!id || !places || place_count < 1)
-        return gang__error(error, GANG_EINVAL, "places", "none, or no place for the id");
+    *id = GANG_ID_NONE;
     gang_result r = gang__check_call(worker, request, error);
     if (r != GANG_OK)
         return r;
@@ -239,6 +236,17 @@ gang_result gang_alloc_adopt(gang_worker *worker, gang_request *request,
     }
     gang__rcu_leave();
     return r;
+}
+
+gang_result gang_alloc_adopt(gang_worker *worker, gang_request *request,
+                             const struct gang_placement *places, int64_t place_count,
+                             gang_alloc_id *id, struct gang_error *error)
+{
+    if (id)
+        *id = GANG_ID_NONE;
+    if (!id || !places || place_count < 1)
+        return gang__error(error, GANG_EINVAL, "places", "none, or no place for the id");
+    return gang__alloc_adopt(worker, request, places, place_count, id, error);
 }
 
 static gang_result adopt_more(gang_worker *w, struct gang__alloc *a,

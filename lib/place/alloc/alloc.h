@@ -67,6 +67,12 @@ gang_result gang__adopt_plan(gang_worker *w, gang_request *request,
                              const struct gang_placement *places, int64_t count,
                              struct gang_error *error);
 
+/* As gang_alloc_adopt(). Without places (0) the allocation has no task, like one that all tasks
+ * have left. */
+gang_result gang__alloc_adopt(gang_worker *worker, gang_request *request,
+                              const struct gang_placement *places, int64_t place_count,
+                              gang_alloc_id *id, struct gang_error *error);
+
 /* As gang_alloc_adopt(), for more tasks of an allocation that runs: exactly these places, all or
  * none. Places that name no tasks get numbers as in gang_alloc_grow(). Of an exclusive allocation a
  * node that it has already gives what is held there beside its tasks. Returns GANG_OK; GANG_ENOFIT

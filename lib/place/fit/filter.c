@@ -97,8 +97,8 @@ bool gang__request_owns(gang_cluster *c, const gang_request *request)
     return some;
 }
 
-bool gang__node_is_borrowed(gang_cluster *c, const gang_request *request,
-                            const struct gang__group *by, gang_node_id id)
+bool gang__is_guest_on(gang_cluster *c, const gang_request *request, const struct gang__group *by,
+                       gang_node_id id)
 {
     bool some = false;
     gang__rcu_enter();

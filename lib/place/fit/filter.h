@@ -21,10 +21,10 @@ void gang__filter_mask(gang_cluster *c, const gang_request *request, uint32_t en
 
 /* Does the request own nodes: does it name an exclusive or lending partition? */
 bool gang__request_owns(gang_cluster *c, const gang_request *request);
-/* Is the node in such a partition, and would tasks of the group `by` of another request only borrow
- * it, or not be allowed there any more? */
-bool gang__node_is_borrowed(gang_cluster *c, const gang_request *request,
-                            const struct gang__group *by, gang_node_id id);
+/* Is the node in such a partition, and would tasks of the group `by` of another request be guests
+ * there, or not be allowed there any more? */
+bool gang__is_guest_on(gang_cluster *c, const gang_request *request, const struct gang__group *by,
+                       gang_node_id id);
 
 /* Does gang__node_matches() depend on the node? */
 static inline bool gang__group_filters(const struct gang__plan *p, const struct gang__group *g)

@@ -47,4 +47,11 @@ void *gang__compile_alloc(struct gang__compile_block *b, size_t count, size_t si
 gang_result gang__compile(const struct gang__request_job *j, struct gang__compile_block *b,
                           gang_request *request);
 
+/* ---- compile_resources.c ---- */
+
+/* Of one group: amounts of the site's kinds; GPUs, whole or in parts. */
+gang_result gang__compile_amounts(const struct gang__request_job *j, struct gang__compile_block *b,
+                                  const struct gang_group_spec *s, struct gang__group *g);
+void gang__compile_gpus(const struct gang_group_spec *s, struct gang__group *g);
+
 #endif

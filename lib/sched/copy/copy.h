@@ -2,13 +2,14 @@
 /* Copies a scheduler: the same queues, jobs and allocations, under the same ids, on a copy of
  * its cluster (core/cluster.h). Both decide the same on the same events.
  *
- *   copy.c         the scheduler, its jobs and their gangs
- *   copy_stop.c   stops, and the handovers that wait for them
+ *   copy.c          the scheduler, its tables of jobs, and the order of all steps
+ *   copy_job.c      one job with its gangs
+ *   copy_stop.c     stops, and the handovers that wait for them
  *   copy_order.c    wait classes and what blocks them
- *   copy_slice.c   matrices of time slices
- *   copy_request.c     requests, compiled for the copy
- *   copy_reserve.c reservations and their members
- *   copy_inbox.c   messages that no run has processed
+ *   copy_slice.c    matrices of time slices
+ *   copy_request.c  requests, compiled for the copy
+ *   copy_reserve.c  reservations and their members
+ *   copy_inbox.c    messages that no run has processed
  * State that follows from the jobs is computed again: usage (all jobs enter it, as after a
  * change of the queues) and the orders. History is copied: promises, notes, failed tries. Not
  * copied: the work of other threads. A copy for a forecast also leaves out unprocessed messages

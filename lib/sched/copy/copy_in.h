@@ -5,7 +5,7 @@
 
 #include "sched/copy/copy.h"
 
-/* ---- copy.c ---------------------------------------------------------------------------------- */
+/* ---- copy_job.c ------------------------------------------------------------------------------ */
 
 /* Copies a job and what its gangs hold, not their requests; the copy is in no table and no message.
  * NULL: out of memory. */

@@ -2,13 +2,10 @@
 /* Holds the parts of nodes that others use. */
 #include "sched/foreign/foreign.h"
 
-#include <sched.h>
 #include <string.h>
 
 #include "place/request/request.h"
 #include "sched/wake/wake.h"
-
-enum { PATIENCE = 1000 }; /* yields to threads that read an allocation */
 
 /* ---- one node -------------------------------------------------------------------------------- */
 
@@ -57,11 +54,11 @@ static gang_result hold(gang_sched *s, struct gang__foreign_node *n, struct gang
 {
     struct gang__hold made = {n->alloc, false};
     bool wants = false;
-    gang_result r = gang__hold_set(s->worker, s->foreign.request, n->id, claim, count, &made);
-    for (int i = 0; i < PATIENCE && r == GANG_EBUSY; i++) {
-        sched_yield();
+    gang_result r;
+    int tries = 0;
+    do
         r = gang__hold_set(s->worker, s->foreign.request, n->id, claim, count, &made);
-    }
+    while (gang__busy_again(r, &tries));
     n->alloc = made.id;
     for (size_t k = 0; r == GANG_OK && k < count; k++)
         wants = wants || claim[k].is_short;
@@ -173,11 +170,13 @@ void gang__foreign_released_some(gang_sched *s, gang_alloc_id alloc, const int64
 
 static gang_result free_alloc(gang_sched *s, gang_alloc_id alloc)
 {
-    gang_result r = alloc == GANG_ID_NONE ? GANG_OK : gang_alloc_free(s->worker, alloc);
-    for (int i = 0; i < PATIENCE && r == GANG_EBUSY; i++) {
-        sched_yield();
+    gang_result r;
+    int tries = 0;
+    if (alloc == GANG_ID_NONE)
+        return GANG_OK;
+    do
         r = gang_alloc_free(s->worker, alloc);
-    }
+    while (gang__busy_again(r, &tries));
     return r;
 }
 

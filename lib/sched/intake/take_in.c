@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "place/alloc/alloc.h"
 #include "sched/intake/intake_in.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
@@ -74,13 +75,17 @@ static int32_t state_before(const struct gang__job *job)
 static bool is_sliced(const struct gang__job *job)
 {
     const struct gang__restored_job *restored = job->restored;
-    return restored->places && restored->past && restored->past->slice_row > 0;
+    return restored->past && restored->past->slice_row > 0 &&
+           (restored->places || restored->past->state == GANG_JOB_RUNNING);
 }
 
-/* Does it hold its places, or does it resume on them? */
-static bool holds_places(const struct gang__job *job)
+/* Does it have an allocation, or does it resume on its places? It may run without any task: some
+ * have ended, others were preempted or lost. */
+static bool has_allocation(const struct gang__job *job)
 {
-    return job->restored->places && (state_before(job) != GANG_JOB_SUSPENDED || is_sliced(job));
+    if (!job->restored->places)
+        return state_before(job) == GANG_JOB_RUNNING;
+    return state_before(job) != GANG_JOB_SUSPENDED || is_sliced(job);
 }
 
 /* Has the host heard of its start? */
@@ -98,7 +103,7 @@ static bool remember_places(gang_sched *s, struct gang__job *job)
         return false;
     for (size_t i = 0; i < job->restored->gone_count; i++)
         gang__ended_tasks_add(g, job->restored->gone[i]);
-    if (!job->restored->places || holds_places(job))
+    if (!job->restored->places || has_allocation(job))
         return true;
     if (!g->places)
         g->places = gang__zalloc(&s->mem, job->restored->place_count, sizeof(*g->places));
@@ -166,6 +171,14 @@ static bool is_fenced(const struct gang__job *job)
     for (size_t i = 0; i < restored->kept_stop_count; i++)
         fenced = fenced && restored->stops[i].what == GANG_STOP_FENCED;
     return fenced && restored->kept_stop_count > 0;
+}
+
+/* Has all of it stopped, to start elsewhere? Nothing runs at its old places. */
+static bool has_stopped_to_move(const struct gang__job *job)
+{
+    const struct gang__kept_stop *stop = job->restored->stops;
+    return job->restored->kept_stop_count == 1 && stop->what == GANG_STOP_MOVED && stop->whole &&
+           stop->task.count == 0 && job->restored->past->end == GANG_END_NONE;
 }
 
 static void restore_stops(gang_sched *s, struct gang__job *job, struct gang__stop *stops)
@@ -267,9 +280,7 @@ static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__queue_
 /* Refuse a submitted job: the host gets the event, and the record is freed. */
 static void refuse(gang_sched *s, struct gang__job *job, const char *text)
 {
-    struct gang_event e;
-    memset(&e, 0, sizeof(e));
-    e.size = sizeof(e);
+    struct gang_event e = GANG_EVENT_INIT;
     e.job = job->id;
     e.cookie = job->cookie;
     e.state = GANG_JOB_ENDED;
@@ -291,8 +302,8 @@ static gang_result take_places(gang_sched *s, struct gang__job *job, gang_reques
 {
     if (is_sliced(job))
         return gang__slice_restore(s, &job->gang[0], request, alloc, error);
-    return gang_alloc_adopt(s->worker, request, job->restored->places,
-                            (int64_t)job->restored->place_count, alloc, error);
+    return gang__alloc_adopt(s->worker, request, job->restored->places,
+                             (int64_t)job->restored->place_count, alloc, error);
 }
 
 /* The places of a restored job are taken, or its past contradicts that of others. */
@@ -352,10 +363,13 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     job->leaf = leaf;
     for (size_t i = 0; i < job->restored->apart_count && adopted == GANG_OK; i++)
         adopted = gang__kept_make(s, &job->gang[0], in->request, &job->restored->apart[i], &error);
-    if (holds_places(job) && adopted == GANG_OK)
+    if (has_allocation(job) && adopted == GANG_OK)
         adopted = take_places(s, job, in->request, &alloc, &error);
     struct gang__stop *stops = NULL;
-    if (adopted == GANG_OK && make_stops(s, job, alloc, &stops) != GANG_OK) {
+    bool waits = adopted == GANG_ENOFIT && has_stopped_to_move(job);
+    if (waits) /* gangs shared its old places in time, or others have them now */
+        adopted = GANG_OK;
+    else if (adopted == GANG_OK && make_stops(s, job, alloc, &stops) != GANG_OK) {
         gang__give_back_or_defer(s, NULL, alloc, NULL, 0);
         adopted = GANG_ENOMEM;
     }

@@ -5,7 +5,6 @@
  * devices or cores; the rest of the report is held for others (sched/foreign); listed tasks have
  * been heard of; and the host gets the conflicts. What takes memory comes before that, so
  * that a report which is repeated tells it once. */
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +13,6 @@
 #include "sched/lifecycle/places_in.h"
 #include "sched/slice/slice.h"
 #include "sched/wake/wake.h"
-
-enum { PATIENCE = 1000 };
 
 /* ---- which tasks are listed ------------------------------------------------------------------ */
 
@@ -144,16 +141,14 @@ static gang_result rebind(struct gang__places_report *r)
 {
     gang_sched *s = r->s;
     gang_alloc_id hold = gang__foreign_alloc(s, r->node);
-    gang_result done = GANG_EBUSY;
     struct gang__rooms rooms;
-    if (!gang__slice_rooms_make(s, r->node, r->task, r->task_count, &rooms))
-        done = GANG_ENOMEM;
-    for (int i = 0; i < PATIENCE && done == GANG_EBUSY; i++) {
-        if (i > 0)
-            sched_yield();
-        done = gang__tasks_rebind(s->worker, r->node, r->task, r->task_count, hold,
-                                  rooms.count ? &rooms : NULL);
-    }
+    gang_result done = GANG_ENOMEM;
+    int tries = 0;
+    if (gang__slice_rooms_make(s, r->node, r->task, r->task_count, &rooms))
+        do
+            done = gang__tasks_rebind(s->worker, r->node, r->task, r->task_count, hold,
+                                      rooms.count ? &rooms : NULL);
+        while (gang__busy_again(done, &tries));
     gang__slice_rooms_free(s, &rooms);
     return done;
 }

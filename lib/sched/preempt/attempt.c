@@ -34,8 +34,7 @@ bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mod
     p->fair = p->again = false;
     p->before = NULL;
     s->preempt.victims->count = 0;
-    s->preempt.victims->owner =
-        mode == GANG__PREEMPT_BORROWED ? gang__gang_request(p->taker) : NULL;
+    s->preempt.victims->owner = mode == GANG__PREEMPT_GUESTS ? gang__gang_request(p->taker) : NULL;
     if (!p->looked && gang_snapshot_take(s->worker, s->preempt.base) != GANG_OK)
         s->preempt.victims->failed = true;
     p->looked = true;

@@ -2,10 +2,10 @@
 /* Preemption: which gangs are preempted so that a blocked gang, the *taker*, starts.
  *
  * Attempts follow each other until one is committed: others only move (consolidation); the taker
- * takes back what other queues borrow of its partition; it reclaims from other queues; it preempts
- * by rank, also in other leaves (rank.c); it preempts in its own leaf; it reclaims and preempts
- * there. Each is a dry run on a snapshot of the cluster and on the usage of the queues, in a trial
- * that is dropped if it fails (attempt.c):
+ * takes guests on its partition; it reclaims from other queues; it preempts by rank, also in other
+ * leaves (rank.c); it preempts in its own leaf; it reclaims and preempts there. Each is a dry run
+ * on a snapshot of the cluster and on the usage of the queues, in a trial that is dropped if it
+ * fails (attempt.c):
  *
  *   1. Take victims in their order (lowest priority first, tasks above a minimum before gangs, the
  *      newest first; victims.c), as far as the rules let the taker take them (preempt_rules.c),
@@ -35,7 +35,7 @@ static bool try_once(struct gang__preemption *p, enum gang__preempt_mode mode, b
         gang__preempt_note_usage(p);
     bool own =
         mode == GANG__PREEMPT_WITHIN || mode == GANG__PREEMPT_BOTH || mode == GANG__PREEMPT_ACROSS;
-    bool others = mode == GANG__PREEMPT_RECLAIM || mode == GANG__PREEMPT_BORROWED ||
+    bool others = mode == GANG__PREEMPT_RECLAIM || mode == GANG__PREEMPT_GUESTS ||
                   mode == GANG__PREEMPT_ACROSS;
     bool found = gang__preempt_take_until_placed(p, own, others);
     if (!found && mode == GANG__PREEMPT_BOTH && gang__preempt_is_entitled(p))
@@ -137,7 +137,7 @@ static bool try_attempts(struct gang__preemption *p)
     if (gang__preempt_moves_bar(p) == GANG_MOVES_TRIED && gang__preempt_consolidate(p))
         return true;
     bool entitled = reclaims && gang__preempt_is_entitled(p);
-    if (entitled && p->owns_nodes && attempt(p, GANG__PREEMPT_BORROWED))
+    if (entitled && p->owns_nodes && attempt(p, GANG__PREEMPT_GUESTS))
         return true;
     if (entitled && attempt(p, GANG__PREEMPT_RECLAIM))
         return true;

@@ -10,7 +10,7 @@
  *   preempt_rules.c   which victims the rules let the taker take
  *   stay_rules.c      which victims may stay; whether the taker may start when the others stop
  *   user_rules.c      what it may take from users above their user limit
- *   borrowers.c       which victims borrow nodes of the taker's partition
+ *   guests.c       which victims are guests on the taker's partition
  *   rank.c            which gangs of other leaves it may take whatever fair shares are
  *   protected.c       which gangs and tasks may be preempted at all
  *   victims.c         in which order they are victims
@@ -33,10 +33,10 @@
 
 /* Which gangs are victims of an attempt. */
 enum gang__preempt_mode {
-    GANG__PREEMPT_MOVE,     /* consolidation */
-    GANG__PREEMPT_BORROWED, /* from other queues, what they borrow of partitions */
-    GANG__PREEMPT_RECLAIM,  /* from other queues */
-    GANG__PREEMPT_WITHIN,   /* in the leaf of the taker */
+    GANG__PREEMPT_MOVE,    /* consolidation */
+    GANG__PREEMPT_GUESTS,  /* guests on its partition, from other queues */
+    GANG__PREEMPT_RECLAIM, /* from other queues */
+    GANG__PREEMPT_WITHIN,  /* in the leaf of the taker */
     /* first in its leaf, then in others: with less of its own, the leaf may be entitled to more */
     GANG__PREEMPT_BOTH,
     GANG__PREEMPT_ACROSS /* in its leaf, and in others by rank */
@@ -114,7 +114,7 @@ struct gang__victims {
     bool given;  /* the first cursor's victim was returned: step it before the next one, */
     bool passed; /* or drop it */
     bool failed; /* memory was short: the attempt is given up */
-    /* Of elastic gangs, only tasks that borrow nodes from this request are victims. NULL: all. */
+    /* Of elastic gangs, only guests on nodes of this request are victims. NULL: all. */
     const gang_request *owner;
     struct gang__batches batches;
 };
@@ -335,12 +335,12 @@ bool gang__preempt_keeps_user_limit(const struct gang__preemption *p);
 /* Is any user of the leaf above its limit in a kind that the taker requests? */
 bool gang__preempt_users_are_above(const struct gang__preemption *p);
 
-/* ---- borrowers.c ----------------------------------------------------------------------------- */
+/* ---- guests.c -------------------------------------------------------------------------------- */
 
 /* Does the taker name an exclusive or lending partition? */
 bool gang__preempt_owns_nodes(const struct gang__preemption *p);
 /* Does the gang, or the task, use nodes of that partition, which are for jobs that name it? */
-bool gang__preempt_is_borrower(const struct gang__preemption *p, const struct gang__victim *v);
+bool gang__preempt_is_guest(const struct gang__preemption *p, const struct gang__victim *v);
 
 /* ---- rank.c ---------------------------------------------------------------------------------- */
 

@@ -148,18 +148,18 @@ static bool has_no_guarantee(const struct gang__preemption *p, const struct gang
     return false;
 }
 
-/* Does the taker stay inside the guarantee of its branch, and take back what the victim borrows? If
- * the victim outranks the taker, that guarantee must protect the taker then. */
+/* Does the taker stay inside the guarantee of its branch, and is the victim a guest? If the victim
+ * outranks the taker, that guarantee must protect the taker then. */
 static bool takes_back(const struct gang__preemption *p, const struct gang__queue_state *a,
                        const struct gang__victim *v)
 {
     return gang__usage_stays_within(a, a->guarantee, p->take, p->count) &&
-           gang__preempt_is_borrower(p, v) &&
+           gang__preempt_is_guest(p, v) &&
            (!gang__preempt_outranks(p->s, v->g->job, p->taker->job) ||
             gang__preempt_may_keep_by_guarantee(p, v->g));
 }
 
-/* Reclaim: a taker inside its guarantee may take what others borrow of its partition. A taker
+/* Reclaim: a taker inside its guarantee may take guests on its partition. A taker
  * inside its fair share may take from a giver above its share; a taker inside its guarantee may
  * take from a giver above its guarantee. Taking only empties the giver and, in the same branch, the
  * taker: GANG__MAY_NONE stays true while victims are taken. */
@@ -251,7 +251,7 @@ static bool holds_for_leaf(const struct gang__preemption *p, int32_t rule)
 enum gang__may gang__preempt_may_take(const struct gang__preemption *p,
                                       const struct gang__victim *v)
 {
-    if (p->mode == GANG__PREEMPT_BORROWED && !gang__preempt_is_borrower(p, v))
+    if (p->mode == GANG__PREEMPT_GUESTS && !gang__preempt_is_guest(p, v))
         return GANG__MAY_NEVER;
     int32_t rule = gang__preempt_rule_of(p, v).rule;
     if (rule == GANG_PROTECTED_NOT)
@@ -259,7 +259,7 @@ enum gang__may gang__preempt_may_take(const struct gang__preemption *p,
     if (v->g->job->leaf == p->taker->job->leaf && gang__preempt_by_user_limit(p) &&
         (rule == GANG_PROTECTED_USER_LIMIT || rule == GANG_PROTECTED_PRIORITY))
         return GANG__MAY_NEVER;
-    if (holds_for_leaf(p, rule)) /* but a borrower may follow */
+    if (holds_for_leaf(p, rule)) /* but a guest may follow */
         return p->owns_nodes ? GANG__MAY_NEVER : GANG__MAY_NONE;
     return GANG__MAY_NOT;
 }

@@ -80,9 +80,8 @@ static int32_t gather_task(const struct gang_task *task, void *user)
     struct gather *g = user;
     const gang_request *owner = g->s->preempt.victims->owner;
     if (gang__stop_asked(g->s, g->g, task->task) ||
-        (owner &&
-         !gang__node_is_borrowed(g->s->cluster, owner,
-                                 &gang__gang_request(g->g)->group[task->group], task->node)))
+        (owner && !gang__is_guest_on(g->s->cluster, owner,
+                                     &gang__gang_request(g->g)->group[task->group], task->node)))
         return 0;
     if (!gang__grow(&g->s->mem, (void **)&g->c->spare, &g->c->spare_cap, g->c->spares + 1,
                     sizeof(*g->c->spare)) ||

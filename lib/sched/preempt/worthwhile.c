@@ -9,7 +9,7 @@
 #include "sched/usage/usage.h"
 
 /* Is the taker entitled to more, and does a queue beside its path have more than that, or may one
- * borrow nodes of its partition? */
+ * have guests on its partition? */
 static bool may_reclaim(const gang_sched *s, const struct gang__preemption *p)
 {
     const struct gang__queue_state *leaf = p->taker->job->leaf, *only = s->preempt.only_above;

@@ -5,6 +5,7 @@
 
 #include "sched/record/heartbeat.h"
 #include "sched/record/job_record.h"
+#include "sched/record/patience.h"
 #include "sched/record/sched_state.h"
 #include "sched/record/stats.h"
 #include "sched/record/untold.h"

@@ -64,6 +64,19 @@ void gang__reserve_report(gang_sched *s, const struct gang__reserve *r, int64_t 
  * host. False: out of memory. */
 bool gang__reserve_replace_lost(gang_sched *s);
 
+/* ---- lost_places.c --------------------------------------------------------------------------- */
+
+/* Keep the places of the occupation (gang__reserve_lay_out()) whose nodes still have enough. */
+void gang__reserve_keep_whole(const gang_sched *s, struct gang__occupation *o);
+/* Count the lost tasks of each group of the piece (NULL: only all). Returns their sum; -1: out of
+ * memory. */
+int64_t gang__reserve_count_lost(gang_sched *s, const struct gang__reserve *r,
+                                 const struct gang__reserve_piece *p, int64_t *lost);
+/* A copy of the piece without the places that are lost, not in the timeline yet. NULL: out of
+ * memory. */
+struct gang__reserve_piece *gang__reserve_rest_of(gang_sched *s, const struct gang__reserve *r,
+                                                  const struct gang__reserve_piece *p);
+
 /* ---- reserve_grow.c -------------------------------------------------------------------------- */
 
 /* A gap as large as the piece; NULL: out of memory. Keeping it subtracts `rest` (NULL: nothing),

@@ -7,8 +7,6 @@
  * reservations that were accepted later make way, the newest first; each of them that does not fit
  * any more where it was is repaired in the same way. The re-planner of YARN also serves the oldest
  * first, but deletes the others; here a reservation that fits elsewhere is moved. */
-#include <string.h>
-
 #include "sched/reserve/reserve_in.h"
 #include "sched/wake/wake.h"
 
@@ -28,59 +26,7 @@ void gang__reserve_note_new_timeline(gang_sched *s)
         gang__wake_reservations(s, GANG__RESERVE_TIMELINE);
 }
 
-/* ---- what is lost ---------------------------------------------------------------------------- */
-
-/* Has the node enough for the tasks of this place? */
-static bool is_whole(const gang_sched *s, const struct gang__occupation *o, size_t place)
-{
-    const struct gang__calendar *cal = s->calendar;
-    const struct gang__time_place *at = &o->place[place];
-    const int64_t *has = cal->capacity + (size_t)at->node * GANG__FREE_KINDS;
-    bool up = false, enough = true;
-    int guard[GANG__MORE_MAX];
-    gang__more_guards(&cal->more, guard);
-    for (int k = 0; k < GANG__FREE_KINDS; k++) {
-        up = up || has[k] > 0;
-        enough = enough && has[k] >= o->group[at->group].need[k] * at->tasks;
-    }
-    const int64_t *need = o->group[at->group].more;
-    for (uint32_t k = 0; k < cal->more.count; k++)
-        enough =
-            enough &&
-            (cal->more_capacity[(size_t)at->node * cal->more.count + k] >= need[k] * at->tasks ||
-             (guard[k] >= 0 && need[guard[k]] == 0)); /* it is only in the way of others */
-    return up && enough;
-}
-
-/* Keep the places if their nodes still have enough. They are scratch. */
-static void keep_whole(const gang_sched *s, struct gang__occupation *o)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < o->place_count; i++)
-        if (is_whole(s, o, i))
-            s->calendar->place[n++] = o->place[i];
-    o->place_count = n;
-}
-
-/* Count the lost tasks of each group. Returns their sum; -1: out of memory. */
-static int64_t count_lost(gang_sched *s, const struct gang__reserve *r,
-                          const struct gang__reserve_piece *p, int64_t *lost)
-{
-    struct gang__occupation o;
-    int64_t sum = 0;
-    size_t length = 0;
-    if (!gang__reserve_lay_out(s, r, p, &o))
-        return -1;
-    for (uint32_t i = 0; i < p->run_count; i++)
-        length += p->run[i].nodes;
-    for (size_t i = 0; i < o.place_count; i++)
-        if (!is_whole(s, &o, i)) {
-            sum += o.place[i].tasks;
-            if (lost)
-                lost[o.place[i].group] += o.place[i].tasks;
-        }
-    return sum + (int64_t)(length - o.place_count); /* nodes that were removed */
-}
+/* ---- where they were ------------------------------------------------------------------------- */
 
 static void report_lost(gang_sched *s, const struct gang__reserve *r, int64_t instance,
                         int32_t outcome, const char *text)
@@ -105,7 +51,7 @@ bool gang__reserve_put_pieces(gang_sched *s)
 static bool note_hurt(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
 {
     bool reported = p->hurt;
-    int64_t lost = count_lost(s, r, p, NULL);
+    int64_t lost = gang__reserve_count_lost(s, r, p, NULL);
     p->hurt = lost > 0;
     if (r->stage[p->stage].stays && p->hurt && !reported &&
         !(r->flags & GANG_RESERVATION_MAINTENANCE))
@@ -114,38 +60,6 @@ static bool note_hurt(gang_sched *s, struct gang__reserve *r, struct gang__reser
 }
 
 /* ---- one piece ------------------------------------------------------------------------------- */
-
-/* A copy of the piece with only the nodes that exist, not in the timeline yet. NULL: out of
- * memory. */
-static struct gang__reserve_piece *rest_of(gang_sched *s, const struct gang__reserve *r,
-                                           const struct gang__reserve_piece *p)
-{
-    struct gang__occupation o;
-    size_t runs = 0;
-    if (!gang__reserve_lay_out(s, r, p, &o))
-        return NULL;
-    struct gang__reserve_piece *rest =
-        gang__zalloc(&s->mem, 1, sizeof(*rest) + (o.place_count + 1) * sizeof(rest->run[0]));
-    if (!rest)
-        return NULL;
-    *rest = *p;
-    for (size_t i = 0; i < o.place_count; i++) {
-        struct gang__reserve_run *last = runs ? &rest->run[runs - 1] : NULL;
-        const struct gang__time_place *at = &o.place[i];
-        if (!is_whole(s, &o, i))
-            continue;
-        if (last && last->node + last->nodes == at->node && last->group == at->group &&
-            last->tasks == (uint32_t)at->tasks)
-            last->nodes++;
-        else
-            rest->run[runs++] =
-                (struct gang__reserve_run){at->node, 1, at->group, (uint32_t)at->tasks};
-    }
-    rest->run_count = (uint32_t)runs;
-    rest->hurt = false;
-    rest->id = 0;
-    return rest;
-}
 
 static void replace(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p,
                     struct gang__reserve_piece *rest)
@@ -171,7 +85,7 @@ static gang_result move_lost(gang_sched *s, struct gang__reserve *r, struct gang
         p->stage, lost, p->instance, gang__max(p->start_ns, s->now_ns), p->end_ns, true};
     gang_result w = GANG_ENOMEM;
     bool some = false;
-    if (lost && rest->run_count > 0 && count_lost(s, r, p, lost) >= 0)
+    if (lost && rest->run_count > 0 && gang__reserve_count_lost(s, r, p, lost) >= 0)
         some = true;
     for (uint32_t i = 0; lost && rest->run_count == 0 && i < p->run_count; i++, some = true)
         lost[p->run[i].group] += (int64_t)p->run[i].tasks * p->run[i].nodes;
@@ -206,7 +120,7 @@ static void set_aside(gang_sched *s, struct gang__reserve *r)
     for (struct gang__reserve_piece *p = r->piece; p; p = p->next) {
         bool known = gang__reserve_lay_out(s, r, p, &o);
         if (known)
-            keep_whole(s, &o);
+            gang__reserve_keep_whole(s, &o);
         p->tight = p->tight && (!known || (o.place_count > 0 && !gang__reserve_fits(s, r, &o)));
     }
 }
@@ -221,7 +135,7 @@ static bool put_back(gang_sched *s, struct gang__reserve *r)
             continue;
         if (!gang__reserve_lay_out(s, r, p, &o))
             return false;
-        keep_whole(s, &o);
+        gang__reserve_keep_whole(s, &o);
         bool fits = r->stage[p->stage].stays || p->tight || o.place_count == 0 ||
                     gang__reserve_fits(s, r, &o);
         if (fits && !gang__reserve_enter(s, r, p))
@@ -279,7 +193,7 @@ static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_
 {
     int64_t instance = p->instance;
     struct gang__occupation o;
-    struct gang__reserve_piece *rest = rest_of(s, r, p);
+    struct gang__reserve_piece *rest = gang__reserve_rest_of(s, r, p);
     struct gang__reserve_gap *gap = gang__reserve_gap_new(s, r, p);
     if (!rest || !gap || !gang__reserve_lay_out(s, r, rest, &o)) {
         gang__release(&s->mem, rest);
@@ -310,7 +224,7 @@ static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_
 static gang_result find_others(gang_sched *s, struct gang__reserve *r,
                                struct gang__reserve_piece *p, bool had)
 {
-    struct gang__reserve_piece *rest = rest_of(s, r, p);
+    struct gang__reserve_piece *rest = gang__reserve_rest_of(s, r, p);
     gang_result w = GANG_ENOMEM;
     if (!rest)
         return w;

@@ -79,7 +79,6 @@ static void unknown_to_host(gang_sched *s, struct gang__sliced *x)
         return;
     x->next_ns = s->now_ns;
     s->no_memory = true;
-    gang__wake_next_run(s);
 }
 
 /* A gang that the host cannot suspend now keeps its places. Without a grace it has stopped when the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Releasing what stopped tasks held.
  *
- * An allocation that another thread reads is busy. After PATIENCE retries the release is
+ * An allocation that another thread reads is busy. After GANG__PATIENCE retries the release is
  * *deferred*: sched.stop.deferred lists it, and each run begins with another try. */
 #include "place/alloc/alloc.h"
 #include "place/record/record.h"
@@ -15,7 +15,6 @@
 #include "sched/stop/stop_in.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,16 +58,14 @@ static void pass_on(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, si
     s->stop.hooks->released(s, alloc, tasks, count);
 }
 
-enum { PATIENCE = 1000 }; /* yields to threads that read an allocation */
-
 gang_result gang__give_back_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
                                   size_t count)
 {
-    gang_result r = gang__alloc_remove_tasks(s->worker, alloc, tasks, count);
-    for (int i = 0; i < PATIENCE && r == GANG_EBUSY; i++) {
-        sched_yield();
+    gang_result r;
+    int tries = 0;
+    do
         r = gang__alloc_remove_tasks(s->worker, alloc, tasks, count);
-    }
+    while (gang__busy_again(r, &tries));
     if (r == GANG_OK)
         pass_on(s, alloc, tasks, count);
     return r;
@@ -76,11 +73,11 @@ gang_result gang__give_back_tasks(gang_sched *s, gang_alloc_id alloc, const int6
 
 gang_result gang__give_back_all(gang_sched *s, gang_alloc_id alloc)
 {
-    gang_result r = gang_alloc_free(s->worker, alloc);
-    for (int i = 0; i < PATIENCE && r == GANG_EBUSY; i++) {
-        sched_yield();
+    gang_result r;
+    int tries = 0;
+    do
         r = gang_alloc_free(s->worker, alloc);
-    }
+    while (gang__busy_again(r, &tries));
     if (r == GANG_OK)
         pass_on(s, alloc, NULL, 0);
     return r;
