@@ -71,10 +71,8 @@ gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
             r = GANG_ENOMEM;
         const uint64_t *task = r == GANG_OK ? gang__entry_first(a) : NULL;
         for (; task; task = gang__entry_next(a, task)) {
-            gang__node_prefetch(&worker->cluster->commit, (uint32_t)task[0]);
-            if (a->tasks == 1)
-                gang__index_prefetch_guess(&worker->cluster->commit, (uint32_t)task[0],
-                                           worker->commit.class_id);
+            if (a->tasks > 1) /* that of a single task is on its way */
+                gang__node_prefetch(&worker->cluster->commit, (uint32_t)task[0]);
             placer->order[count++] = key_of(a, task);
         }
         if (r == GANG_OK)
