@@ -166,7 +166,8 @@ struct gang_error {
  * type, or NULL. `release` is never called with NULL. Any thread that calls the library may call
  * them, several at the same time. They must not call the library. If one of them forks, the child
  * must not call the library either (core.h). jansson (JSON text) and hwloc (machines) use their own
- * allocators.
+ * allocators. The library advises the system to put blocks of megabytes on huge pages
+ * (MADV_HUGEPAGE).
  */
 struct gang_mem {
     size_t size;                               /**< sizeof(struct gang_mem) */

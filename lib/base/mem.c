@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* madvise() */
 #include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/error.h"
 
-enum { CACHE_LINE = 64 };
+enum { CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
 
 static void *libc_alloc(size_t bytes, void *user)
 {
@@ -53,6 +55,21 @@ void *gang__zalloc(const struct gang_mem *mem, size_t count, size_t bytes)
     return memory;
 }
 
+/* Advises the system to put the block on huge pages, as far as it covers whole ones. What is looked
+ * up in it at random then waits for the memory, but seldom for the page tables, too. */
+static void advise_huge_pages(void *block, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    size_t before = (HUGE_PAGE - (uintptr_t)block % HUGE_PAGE) % HUGE_PAGE;
+    if (bytes >= before + HUGE_PAGE)
+        (void)madvise((char *)block + before, (bytes - before) / HUGE_PAGE * HUGE_PAGE,
+                      MADV_HUGEPAGE); /* may fail: it is advice */
+#else
+    (void)block;
+    (void)bytes;
+#endif
+}
+
 void *gang__zalloc_line(const struct gang_mem *mem, size_t count, size_t bytes)
 {
     if (bytes && count > (SIZE_MAX - 2 * CACHE_LINE) / bytes)
@@ -65,6 +82,7 @@ void *gang__zalloc_line(const struct gang_mem *mem, size_t count, size_t bytes)
     uintptr_t first = (uintptr_t)block + sizeof(void *);
     char *aligned = block + sizeof(void *) + (CACHE_LINE - first % CACHE_LINE) % CACHE_LINE;
     memcpy(aligned - sizeof(void *), &block, sizeof(block));
+    advise_huge_pages(aligned, count * bytes);
     memset(aligned, 0, count * bytes);
     return aligned;
 }

@@ -16,7 +16,8 @@ gang_result gang__mem_init(struct gang_mem *mem, const struct gang_mem *from);
 void *gang__alloc(const struct gang_mem *mem, size_t bytes);
 /* Zeroed; NULL also if count * bytes overflows. */
 void *gang__zalloc(const struct gang_mem *mem, size_t count, size_t bytes);
-/* Like gang__zalloc(), aligned to a cache line; free it with gang__release_line(). */
+/* Like gang__zalloc(), aligned to a cache line; free it with gang__release_line(). Large blocks lie
+ * on huge pages, if the system has some and takes advice. */
 void *gang__zalloc_line(const struct gang_mem *mem, size_t count, size_t bytes);
 void gang__release(const struct gang_mem *mem, void *memory);
 void gang__release_line(const struct gang_mem *mem, void *memory);

@@ -397,6 +397,24 @@ START_TEST(lines_are_aligned_and_zero)
 }
 END_TEST
 
+START_TEST(blocks_of_huge_pages_are_aligned_and_zero)
+{
+    enum { HUGE_PAGE = 2 << 20 };
+    struct fail_mem fail;
+    fail_mem_init(&fail, 0);
+    for (size_t pages = 1; pages <= 4; pages++) { /* none, or some of them are whole */
+        unsigned char *block = gang__zalloc_line(&fail.mem, pages * HUGE_PAGE + 100, 1);
+        ck_assert_uint_eq((uintptr_t)block % 64, 0);
+        for (size_t k = 0; k < pages * HUGE_PAGE + 100; k++)
+            if (block[k])
+                ck_abort_msg("byte %zu of %zu pages", k, pages);
+        memset(block, 0x5a, pages * HUGE_PAGE + 100);
+        gang__release_line(&fail.mem, block);
+    }
+    ck_assert_int_eq(fail.live, 0);
+}
+END_TEST
+
 START_TEST(a_growing_array_keeps_its_content)
 {
     struct fail_mem fail;
@@ -550,6 +568,7 @@ int main(void)
     tcase_add_test(memory, the_allocator_of_a_cluster_is_copied_and_used);
     tcase_add_test(memory, sizes_that_overflow_are_out_of_memory);
     tcase_add_test(memory, lines_are_aligned_and_zero);
+    tcase_add_test(memory, blocks_of_huge_pages_are_aligned_and_zero);
     tcase_add_test(memory, a_growing_array_keeps_its_content);
     tcase_add_test(memory, names_are_found_until_they_are_removed);
     tcase_add_test(memory, names_stay_when_their_table_cannot_grow);

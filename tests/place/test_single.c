@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The short way to the node of a single task, beside the long one: two clusters of the same random
  * machines get the same random calls. On one of them the short way is switched off. Each answer is
- * the same: the same refusals, nodes, devices and cores. */
+ * the same: the same refusals, nodes, devices and cores. The same holds for the commit of operations
+ * on one cell (commit_one.c): the words of all cells are the same, and what the index knows of
+ * them. */
 #include <string.h>
 
 #include "base/atomic.h"
@@ -94,6 +96,7 @@ static void make_request(int at)
 static void long_way(bool on)
 {
     atomic_store(&gang__search_single_off, on);
+    atomic_store(&gang__commit_one_off, on);
 }
 
 static void allocate(int at, int worker)
@@ -142,12 +145,26 @@ static void step(void)
     } else if (live == MOST_LIVE || (live && dice < 9)) {
         int at = (int)below(live--), worker = (int)below(WORKERS);
         for (int s = 0; s < 2; s++) {
+            long_way(s == 1);
             test_must(gang_alloc_free(side[s].w[worker], side[s].live[at]));
             side[s].live[at] = side[s].live[live];
         }
     } else {
         allocate((int)below(SHAPES), (int)below(WORKERS));
     }
+}
+
+/* Have both sides the same words of a node, with their versions, and the same buckets? */
+static void node_is_alike(int at)
+{
+    struct gang__chunk *chunk[2];
+    uint32_t slot = (uint32_t)side[0].node[at];
+    for (int s = 0; s < 2; s++)
+        chunk[s] = gang__chunk_of(&side[s].c->commit, slot);
+    ck_assert_uint_eq((uint32_t)side[1].node[at], slot);
+    ck_assert_mem_eq(&chunk[0]->cell[slot], &chunk[1]->cell[slot], sizeof(struct gang__cell));
+    ck_assert_uint_eq(gang__load(&gang__slot_at(chunk[0], slot)->bucket_hint),
+                      gang__load(&gang__slot_at(chunk[1], slot)->bucket_hint));
 }
 
 static void live_once(void)
@@ -170,6 +187,8 @@ static void live_once(void)
     for (int i = 0; i < CALLS; i++)
         step();
     long_way(false);
+    for (int i = 0; i < nodes; i++)
+        node_is_alike(i);
     for (int s = 0; s < 2; s++) {
         test_must(gang_cluster_check(side[s].c, NULL));
         for (int i = 0; i < live; i++)

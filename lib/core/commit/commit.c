@@ -203,10 +203,8 @@ static void note_move(struct gang__cells *c, struct gang__committer *w,
         w->moves = GANG__MOVES_OFF;
 }
 
-/* All cells are claimed and agreed, or a word does not fit. Returns the status word after the
- * decision, by this thread or by another. */
-static uint64_t decide(struct gang__cells *c, const struct gang__target *t,
-                       const struct gang__list *l, bool own, bool fits)
+uint64_t gang__commit_decide(struct gang__cells *c, const struct gang__target *t,
+                             const struct gang__list *l, bool own, bool fits)
 {
     if (own && fits && t->w->moves == GANG__MOVES_NOTED)
         t->w->moves = GANG__MOVES_WHOLE;
@@ -273,7 +271,7 @@ static enum carry_result carry(struct gang__cells *c, const struct gang__target 
         i += n;
     }
     if (ss == undecided)
-        ss = decide(c, t, &l, own, fits);
+        ss = gang__commit_decide(c, t, &l, own, fits);
     if (own && fits && i == l.count && gang__ss_took_effect(ss))
         gang__commit_finish_own(c, t, &l, ss);
     else if (gang__is_current(t, ss) && ss != undecided)
@@ -307,6 +305,8 @@ int64_t gang__commit_carry_on(struct gang__cells *c, const struct gang__target *
 {
     uint32_t place = 0;
     struct gang__target blocker;
+    if (own && gang__commit_carry_one(c, mine))
+        return 0;
     return carry(c, mine, own, &place, &blocker) == OVER
                ? 0
                : run_blocked(c, mine, own, place, blocker);

@@ -93,6 +93,12 @@ static inline bool gang__cell_is_leased(const struct gang__cells *c, uint32_t sl
  * commits of the worker. Lock-free. */
 void gang__lease_break(struct gang__committer *w, uint32_t slot);
 
+#ifdef GANG_TEST_HOOKS
+/* For tests; relaxed, pairs with none: a test sets it while no commit runs. All commits are carried
+ * on in the general way, not by commit_one.c. */
+extern _Atomic(bool) gang__commit_one_off;
+#endif
+
 /* All operations take effect in one step, or none does.
  *   raises   some operation gives back (or brings a node up)
  *   refused  on a refusal receives the number of the first operation that does not fit, NULL

@@ -2,6 +2,7 @@
 /* Between the files that carry a commit on:
  *
  *   commit.c         claim, agree, decide
+ *   commit_one.c     the owner's commit of operations on one cell, in fewer steps
  *   commit_run.c     the owner's side
  *   commit_raise.c   raises the index before the decision
  *   lease.c          whole nodes, taken by one word
@@ -113,6 +114,15 @@ static inline struct gang__list gang__list_of(const struct gang__target *t)
 
 /* Carries a commit, and whatever blocks it, to its end. Returns the number of others helped. */
 int64_t gang__commit_carry_on(struct gang__cells *c, const struct gang__target *t, bool own);
+
+/* The same by the owner, if all operations are of one cell and nothing is in the way. False: carry
+ * it on in the general way, from its first operation. */
+bool gang__commit_carry_one(struct gang__cells *c, const struct gang__target *t);
+
+/* All cells are claimed and agreed, or a word does not fit. Returns the status word after the
+ * decision, by this thread or by another. */
+uint64_t gang__commit_decide(struct gang__cells *c, const struct gang__target *t,
+                             const struct gang__list *l, bool own, bool fits);
 
 /* Raises the index to where the nodes will stand. All cells are claimed and their words stand
  * still; or the target is over, and what is set here is a stale hint. False if the target is

@@ -55,30 +55,47 @@ static gang_result release_tasks(gang_worker *w, const struct gang__alloc *a, si
     return GANG_OK;
 }
 
+/* Releases all of an allocation. */
+static gang_result release_all(gang_worker *w, const struct gang__alloc *a)
+{
+    struct gang__placer *placer = w->place;
+    size_t count = 0;
+    if (!gang__order_reserve(w, gang__alloc_entries(a)))
+        return GANG_ENOMEM;
+    for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task)) {
+        if (a->tasks > 1) /* that of a single task is on its way */
+            gang__node_prefetch(&w->cluster->commit, (uint32_t)task[0]);
+        placer->order[count++] = key_of(a, task);
+    }
+    return release_tasks(w, a, count, 0, true);
+}
+
+/* The same, if it has gang__alloc_only_node(). */
+static gang_result release_only(gang_worker *w, const struct gang__alloc *a, uint32_t slot)
+{
+    gang_result r = gang__commit_reserve(&w->commit, GANG__MAX_WORDS + a->used);
+    if (r != GANG_OK)
+        return r;
+    do {
+        gang__commit_begin(&w->commit);
+        gang__release_describe_only(w, slot, a->data);
+        /* Only the end of a lease that was broken meanwhile is refused. */
+    } while (gang__commit_run_indexed(&w->commit, true) != GANG_OK);
+    return GANG_OK;
+}
+
 gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
 {
     if (!worker)
         return GANG_EINVAL;
     if (!gang__placer_of(worker))
         return GANG_ENOMEM;
-    struct gang__placer *placer = worker->place;
     gang__rcu_enter();
     struct gang__alloc *a;
     gang_result r = gang__alloc_lock(worker, id, &a);
     if (r == GANG_OK) {
-        size_t count = 0;
-        if (!gang__order_reserve(worker, gang__alloc_entries(a)))
-            r = GANG_ENOMEM;
-        const uint64_t *task = r == GANG_OK ? gang__entry_first(a) : NULL;
-        for (; task; task = gang__entry_next(a, task)) {
-            gang__node_prefetch(&worker->cluster->commit, (uint32_t)task[0]);
-            if (a->tasks == 1)
-                gang__index_prefetch_guess(&worker->cluster->commit, (uint32_t)task[0],
-                                           worker->commit.class_id);
-            placer->order[count++] = key_of(a, task);
-        }
-        if (r == GANG_OK)
-            r = release_tasks(worker, a, count, 0, true);
+        uint32_t only = gang__alloc_only_node(a);
+        r = only == GANG__POOL ? release_all(worker, a) : release_only(worker, a, only);
         if (r == GANG_OK)
             gang__alloc_drop(worker, a);
         else

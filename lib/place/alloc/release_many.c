@@ -13,24 +13,13 @@
 
 enum { MOST = 16 }; /* allocations of one commit: so many records are locked at once */
 
-/* The node of an allocation of one task that holds nothing else; GANG__POOL: it is not such a
- * one. */
-static uint32_t only_node(const struct gang__alloc *a)
-{
-    const gang_request *request = a->request;
-    bool plain = a->tasks == 1 && !request->exclusive && !request->uses_pool &&
-                 !request->has_affinity && request->policy != GANG_POLICY_GPU_CLUSTERING &&
-                 a->used == gang__task_words(a->data);
-    return plain ? (uint32_t)a->data[0] : (uint32_t)GANG__POOL;
-}
-
 /* The key of an entry of the list: its slot, its index. */
 static bool key_of(gang_cluster *c, const struct gang__to_free *list, size_t i, uint64_t *key)
 {
     struct gang__alloc *a;
     if (gang__alloc_read(c, list[i].id, &a) != GANG_OK)
         return false;
-    uint32_t slot = only_node(a);
+    uint32_t slot = gang__alloc_only_node(a);
     gang__alloc_read_end(a);
     *key = (uint64_t)slot << 32 | i;
     return slot != GANG__POOL;
@@ -50,7 +39,7 @@ static void free_on_node(gang_worker *w, struct gang__to_free *list, const uint6
         struct gang__to_free *x = &list[(uint32_t)key[i]];
         if (gang__alloc_lock(w, x->id, &locked[locks]) != GANG_OK)
             continue;
-        if (only_node(locked[locks]) != slot) {
+        if (gang__alloc_only_node(locked[locks]) != slot) {
             gang__alloc_publish(locked[locks]);
             continue;
         }

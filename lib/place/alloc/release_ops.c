@@ -29,11 +29,13 @@ static inline bool release_lease(gang_worker *w, uint32_t slot, struct gang__lay
     return gang__commit_unlease(&w->commit, slot, sum, words);
 }
 
-/* The only released task of a node: no sums are needed. */
-static void release_task(gang_worker *w, uint32_t slot, const uint64_t *task)
+/* The only released task of a node: no sums are needed. `many`: tasks of other nodes are released,
+ * too; then the words of the index are not on their way yet. */
+static inline void release_task(gang_worker *w, uint32_t slot, const uint64_t *task, bool many)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
-    gang__index_prefetch(&w->cluster->commit, slot, layout);
+    if (w->commit.class_id != layout.class_id || many)
+        gang__index_prefetch(&w->cluster->commit, slot, layout);
     if (release_lease(w, slot, layout, task))
         return;
     struct gang__cell_ops ops = gang__cell_ops_begin(&w->commit, slot);
@@ -94,6 +96,14 @@ static inline size_t end_lease(gang_worker *w, const struct gang__alloc *a, size
     return (size_t)(next - key);
 }
 
+void gang__release_describe_only(gang_worker *w, uint32_t slot, const uint64_t *task)
+{
+    if (gang__cell_is_leased(&w->cluster->commit, slot) && has_own(task))
+        gang__commit_add(&w->commit, slot, GANG__WORD_HEAD, GANG__OP_UNLEASE, 0);
+    else
+        release_task(w, slot, task, false);
+}
+
 void gang__release_describe(gang_worker *w, const struct gang__alloc *a, size_t count, size_t kept,
                             bool all)
 {
@@ -102,7 +112,7 @@ void gang__release_describe(gang_worker *w, const struct gang__alloc *a, size_t 
     if (count == 1 && !a->request->uses_pool) {
         if (!all || !end_lease(w, a, 0, 1))
             release_task(w, (uint32_t)(placer->order[0] >> 32),
-                         a->data + (uint32_t)placer->order[0]);
+                         a->data + (uint32_t)placer->order[0], true);
         return;
     }
     if (a->request->uses_pool) { /* the pool is slot 0: first */
@@ -121,7 +131,7 @@ void gang__release_describe(gang_worker *w, const struct gang__alloc *a, size_t 
         const uint64_t *task = a->data + (uint32_t)placer->order[i];
         bool last = i + 1 == count || (uint32_t)(placer->order[i + 1] >> 32) != slot;
         if (last && before != slot) {
-            release_task(w, slot, task);
+            release_task(w, slot, task, true);
         } else {
             gang__release_sum(task, false, sum);
             if (last)

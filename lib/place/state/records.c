@@ -2,98 +2,13 @@
 /* Records lie in chunks of 1024, 2048, 4096, ... that never move and are freed with the cluster
  * only. A worker keeps free records; the others are in one list, a stack. Its head carries a tag,
  * so that a late compare-and-swap fails. */
-#include "place/state/records.h"
-
-#include <string.h>
+#include "place/state/records_in.h"
 
 #include "base/ascending.h"
 #include "core/commit/commit.h"
 #include "place/request/request.h"
 
-enum {
-    SMALLEST_CLASS = 4,
-    NO_RECORD = 0 /* indexes in the free list are stored plus one */
-};
-
-/* ---- buffers --------------------------------------------------------------------------------- */
-
-static uint64_t *buffer_get(gang_worker *w, uint32_t k)
-{
-    struct gang__record_cache *cache = gang__record_cache_of(w);
-    if (k < 32 && cache->buffer[k]) {
-        uint64_t *b = cache->buffer[k];
-        cache->buffer[k] = (uint64_t *)(uintptr_t)b[0];
-        cache->buffer_count[k]--;
-        return b;
-    }
-    return gang__alloc(&w->cluster->mem, sizeof(uint64_t) << k);
-}
-
-static void buffer_put(gang_worker *w, const struct gang__alloc *a, uint64_t *buffer, uint32_t k)
-{
-    struct gang__record_cache *cache = gang__record_cache_of(w);
-    if (!buffer || buffer == a->small)
-        return;
-    if (k <= GANG__KEEP_BUFFER_CLASS && cache->buffer_count[k] < GANG__KEEP_BUFFERS) {
-        buffer[0] = (uint64_t)(uintptr_t)cache->buffer[k];
-        cache->buffer[k] = buffer;
-        cache->buffer_count[k]++;
-    } else {
-        gang__release(&w->cluster->mem, buffer);
-    }
-}
-
-bool gang__alloc_enlarge(gang_worker *w, struct gang__alloc *a, size_t words)
-{
-    uint32_t k = SMALLEST_CLASS;
-    while ((size_t)1 << k < words)
-        k++;
-    uint64_t *data = buffer_get(w, k);
-    if (!data)
-        return false;
-    uint64_t *old = a->data;
-    uint32_t old_class = a->cap_log;
-    memcpy(data, old, a->used * sizeof(*data));
-    a->data = data;
-    a->cap_log = (uint16_t)k;
-    buffer_put(w, a, old, old_class); /* last, for the sake of forks: see gang__alloc_drop() */
-    return true;
-}
-
-/* ---- references to requests --------------------------------------------------------------- */
-
-enum { REFS_AT_ONCE = 256 };
-
-void gang__request_hold(gang_worker *w, gang_request *request)
-{
-    struct gang__record_cache *cache = gang__record_cache_of(w);
-    if (cache->ref_cache != request) {
-        gang_request *before = cache->ref_cache;
-        uint32_t count = cache->ref_cache_count;
-        /* First let go, then give up: see gang__alloc_drop(). */
-        cache->ref_cache = NULL;
-        cache->ref_cache_count = 0;
-        if (before)
-            gang__request_unref(before, count);
-        gang__request_ref(request, REFS_AT_ONCE);
-        cache->ref_cache_count = REFS_AT_ONCE;
-        cache->ref_cache = request;
-    }
-    /* Without a reference nothing keeps it there. */
-    if (--cache->ref_cache_count == 0)
-        cache->ref_cache = NULL;
-}
-
-static void request_drop(gang_worker *w, gang_request *request)
-{
-    struct gang__record_cache *cache = gang__record_cache_of(w);
-    if (cache->ref_cache != request) {
-        gang__request_unref(request, 1);
-    } else if (++cache->ref_cache_count > 2 * REFS_AT_ONCE) {
-        cache->ref_cache_count -= REFS_AT_ONCE;
-        gang__request_unref(request, REFS_AT_ONCE);
-    }
-}
+enum { NO_RECORD = 0 }; /* indexes in the free list are stored plus one */
 
 /* ---- records ------------------------------------------------------------------------------ */
 
@@ -105,6 +20,16 @@ static unsigned chunk_of(uint32_t index, uint64_t *offset)
     unsigned log = 63u - (unsigned)__builtin_clzll(n);
     *offset = n - (UINT64_C(1) << log);
     return log - GANG__FIRST_RECORDS_LOG;
+}
+
+/* Where the node of the first task of a record is noted: see gang__alloc_node_hint(). The hints of a
+ * chunk lie behind its records, sixteen in a cache line. */
+static inline gang__a32 *node_hint_of(struct gang__alloc *a, uint32_t index)
+{
+    uint64_t offset;
+    unsigned k = chunk_of(index, &offset);
+    struct gang__alloc *end = a - offset + ((size_t)1 << (k + GANG__FIRST_RECORDS_LOG));
+    return (gang__a32 *)end + offset;
 }
 
 struct gang__alloc *gang__alloc_at(gang_cluster *c, uint32_t index)
@@ -122,8 +47,9 @@ static gang_result chunk_make(gang_cluster *c, struct gang__records *t, unsigned
 {
     if (gang__load(&t->chunk[k]))
         return GANG_OK;
-    struct gang__alloc *fresh = gang__zalloc_line(
-        &c->mem, (size_t)1 << (k + GANG__FIRST_RECORDS_LOG), sizeof(struct gang__alloc));
+    struct gang__alloc *fresh =
+        gang__zalloc_line(&c->mem, (size_t)1 << (k + GANG__FIRST_RECORDS_LOG),
+                          sizeof(struct gang__alloc) + sizeof(gang__a32));
     if (!fresh)
         return GANG_ENOMEM;
     struct gang__alloc *none = NULL;
@@ -213,9 +139,9 @@ void gang__alloc_drop(gang_worker *w, struct gang__alloc *a)
     /* First let go, then free: a fork may leave a child with the thread stopped in between. */
     a->data = NULL;
     a->request = NULL;
-    buffer_put(w, a, data, a->cap_log);
+    gang__buffer_put(w, a, data, a->cap_log);
     if (request)
-        request_drop(w, request);
+        gang__request_drop(w, request);
     a->used = a->tasks = a->next_number = 0;
     gang__store(&a->state, state_of(generation_of(gang__load(&a->state)), GANG__FREE));
     if (cache->free_alloc_count < sizeof(cache->free_alloc) / sizeof(cache->free_alloc[0]))
@@ -224,24 +150,64 @@ void gang__alloc_drop(gang_worker *w, struct gang__alloc *a)
         spare_push(w->cluster, t, a->index);
 }
 
+/* Notes the hint. Relaxed: nothing depends on it but what is loaded early. */
+static inline void note_node(struct gang__alloc *a)
+{
+    if (a->used > 0)
+        gang__store_relaxed(node_hint_of(a, a->index), (uint32_t)a->data[0]);
+}
+
 gang_alloc_id gang__alloc_publish(struct gang__alloc *a)
 {
     uint32_t generation = generation_of(gang__load(&a->state));
+    note_node(a);
     gang__hook(GANG__STEP_PUBLISH);
     gang__store(&a->state, state_of(generation, GANG__LIVE));
     return (uint64_t)generation << 32 | (a->index + 1);
 }
 
+/* The record that an id names, stale or not; NULL: there is none. Begins to load it. */
+static inline struct gang__alloc *record_of(gang_cluster *c, gang_alloc_id id)
+{
+    struct gang__alloc *a = (uint32_t)id ? gang__alloc_at(c, (uint32_t)id - 1) : NULL;
+    if (a) {
+        __builtin_prefetch(a, 1);
+        __builtin_prefetch(a->small, 1); /* the tasks of most lie there, on the next cache line */
+    }
+    return a;
+}
+
+/* Does the record belong to the id? */
+static inline bool is_of(gang_alloc_id id, uint64_t state)
+{
+    return generation_of(state) == (uint32_t)(id >> 32) && phase_of(state) != GANG__FREE;
+}
+
 /* The record of an id, and its state; NULL if stale. */
 static struct gang__alloc *alloc_of(gang_cluster *c, gang_alloc_id id, uint64_t *state)
 {
-    struct gang__alloc *a = (uint32_t)id ? gang__alloc_at(c, (uint32_t)id - 1) : NULL;
+    struct gang__alloc *a = record_of(c, id);
     if (!a)
         return NULL;
-    __builtin_prefetch(a->small); /* the tasks of most lie there, on the next cache line */
     *state = gang__load(&a->state);
-    bool here = generation_of(*state) == (uint32_t)(id >> 32) && phase_of(*state) != GANG__FREE;
-    return here ? a : NULL;
+    return is_of(id, *state) ? a : NULL;
+}
+
+uint32_t gang__alloc_node_hint(gang_cluster *c, gang_alloc_id id)
+{
+    struct gang__alloc *a = (uint32_t)id ? gang__alloc_at(c, (uint32_t)id - 1) : NULL;
+    return a ? gang__load_relaxed(node_hint_of(a, (uint32_t)id - 1)) : (uint32_t)GANG__POOL;
+}
+
+/* Begins to load the node of a record, and the words of the index that show it, while the record
+ * itself is being loaded. */
+static inline void prefetch_node(gang_worker *w, struct gang__alloc *a, uint32_t index)
+{
+    uint32_t slot = gang__load_relaxed(node_hint_of(a, index));
+    if (slot == GANG__POOL)
+        return;
+    gang__node_prefetch(&w->cluster->commit, slot);
+    gang__index_prefetch_guess(&w->cluster->commit, slot, w->commit.class_id);
 }
 
 /* The owner is read before the record is held, so that a refused call disturbs no other thread. It
@@ -254,10 +220,13 @@ static bool is_kept_by_other(const gang_worker *w, struct gang__alloc *a, uint64
 
 gang_result gang__alloc_lock(gang_worker *w, gang_alloc_id id, struct gang__alloc **a)
 {
+    *a = record_of(w->cluster, id);
+    if (!*a)
+        return GANG_ESTALE;
+    prefetch_node(w, *a, (uint32_t)id - 1);
     for (;;) {
-        uint64_t state;
-        *a = alloc_of(w->cluster, id, &state);
-        if (!*a)
+        uint64_t state = gang__load(&(*a)->state);
+        if (!is_of(id, state))
             return GANG_ESTALE;
         if (phase_of(state) == GANG__BUSY || readers_of(state) || is_kept_by_other(w, *a, state))
             return GANG_EBUSY;
@@ -365,22 +334,11 @@ gang_result gang__alloc_copy(gang_cluster *c, uint32_t index, const struct gang_
 
 void gang__alloc_copy_end(struct gang__alloc *to, const struct gang__alloc *from)
 {
+    note_node(to);
     gang__store(&to->state, state_of(generation_of(gang__load(&from->state)), GANG__LIVE));
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
-
-void gang__record_cache_free(struct gang__record_cache *cache, const struct gang_mem *mem)
-{
-    for (unsigned i = 0; i < 32; i++) {
-        while (cache->buffer[i]) {
-            uint64_t *next = (uint64_t *)(uintptr_t)cache->buffer[i][0];
-            gang__release(mem, cache->buffer[i]);
-            cache->buffer[i] = next;
-        }
-    }
-    gang__request_unref(cache->ref_cache, cache->ref_cache_count);
-}
 
 void gang__records_free(gang_cluster *c)
 {

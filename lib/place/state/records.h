@@ -209,6 +209,11 @@ void gang__alloc_mark_stopped(gang_worker *w, gang_alloc_id id, const int64_t *t
 /* Public calls show these tasks again. */
 void gang__alloc_show(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count);
 
+/* The slot of the node of the first task of an allocation, as it was when a thread last held it for
+ * change; GANG__POOL: none was noted. A hint: it may be that of an earlier allocation with the same
+ * record. It is known without the record, so that both can be loaded at the same time. */
+uint32_t gang__alloc_node_hint(gang_cluster *c, gang_alloc_id id);
+
 /* The record of an index, or NULL past the end. */
 struct gang__alloc *gang__alloc_at(gang_cluster *c, uint32_t index);
 
