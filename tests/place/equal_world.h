@@ -34,8 +34,8 @@ enum world {
 static const int nodes_in[WORLDS] = {NODES, NODES, NODES, NODES, NODES, NODES,
                                      NODES, 200,   20,    280,   NODES};
 
-/* The requests of a life: without domains, in domains, with more than that, of several groups. */
-enum { ANYWHERE, IN_DOMAINS, OTHERS, GROUPS, SETS };
+/* The requests of a life: without domains, in domains, and with more than that. */
+enum { ANYWHERE, IN_DOMAINS, OTHERS, SETS };
 struct kind {
     int64_t tasks, gpus, cores, memory;
     const char *where, *same, *prefer; /* of the group; */
@@ -44,9 +44,7 @@ struct kind {
     int32_t policy;
     int64_t more, per_rack, subgroup; /* of the group */
     const char *spread;
-    const char *outer;            /* the level that the request prefers */
-    int64_t second, third, gpus2; /* tasks of two more groups; GPUs of theirs, 0: the same */
-    int64_t least;                /* of the request; 0: what the groups need */
+    const char *outer; /* the level that the request prefers */
 };
 #define SIZE(t, g, c, m) .tasks = (t), .gpus = (g), .cores = (c), .memory = (m)
 static const struct kind kinds[SETS][KINDS] = {
@@ -99,23 +97,7 @@ static const struct kind kinds[SETS][KINDS] = {
      {SIZE(16, 1, 8, MEMORY / 8), .same = "rack"},
      {SIZE(1, 0, 16, 1 << 30)},
      {SIZE(3, 8, 64, MEMORY), .same = "rack", .prefer = "node"},
-     {SIZE(2, 4, 64, MEMORY)}},
-    {{SIZE(1, 8, 64, MEMORY), .second = 7},
-     {SIZE(1, 8, 64, MEMORY), .second = 3},
-     {SIZE(2, 8, 64, MEMORY), .second = 4, .third = 1},
-     {SIZE(8, 1, 8, MEMORY / 8), .second = 16},
-     {SIZE(4, 1, 8, MEMORY / 8), .second = 12},
-     {SIZE(2, 8, 32, MEMORY / 2), .second = 3, .policy = GANG_POLICY_PACK},
-     {SIZE(2, 8, 64, MEMORY), .second = 2, .more = 2},
-     {SIZE(2, 8, 64, MEMORY), .second = 2, .gpus2 = 4},
-     {SIZE(1, 1, 4, 1 << 30)},
-     {SIZE(2, 8, 64, MEMORY), .second = 2, .same = "rack"},
-     {SIZE(2, 8, 64, MEMORY), .second = 2, .more = 2, .least = 5},
-     {SIZE(0, 8, 64, MEMORY), .more = 2, .second = 3},
-     {SIZE(1, 0, 64, 1 << 30), .second = 2},
-     {SIZE(3, 8, 64, MEMORY), .second = 2, .where = "disk = nvme"},
-     {SIZE(2, 8, 64, MEMORY), .second = 2, .spread = "rack"},
-     {SIZE(2, 8, 64, MEMORY), .second = 2, .per_rack = 1}}};
+     {SIZE(2, 4, 64, MEMORY)}}};
 
 struct life {
     gang_cluster *c;
@@ -174,7 +156,7 @@ static gang_result put_node(struct life *l, enum world world, int i, int64_t oth
 
 static gang_request *request(struct life *l, const struct kind *kind)
 {
-    struct gang_group_spec group[3] = {GANG_GROUP_SPEC_INIT}, g = GANG_GROUP_SPEC_INIT;
+    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     gang_request *made;
     g.min = kind->tasks;
@@ -193,15 +175,8 @@ static gang_request *request(struct life *l, const struct kind *kind)
     g.subgroup_size = kind->subgroup;
     g.subgroup_same = kind->subgroup ? "rack" : NULL;
     spec.policy = kind->policy;
-    spec.min = kind->least;
-    group[0] = g;
-    g.gpu_milli = kind->gpus2 ? kind->gpus2 * 1000 : g.gpu_milli;
-    g.count = g.min = kind->second;
-    group[1] = g;
-    g.count = g.min = kind->third;
-    group[2] = g;
-    spec.groups = group;
-    spec.group_count = kind->third ? 3 : kind->second ? 2 : 1;
+    spec.groups = &g;
+    spec.group_count = 1;
     test_must(gang_request_new(l->c, &spec, &made, NULL));
     if (kind->insists)
         gang__request_insist(made);

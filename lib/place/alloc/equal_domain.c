@@ -32,9 +32,8 @@ bool gang__equal_domain_suits(const gang_request *request)
     bool bound = is_for_request(request) || g->same >= 0 || g->prefer >= 0;
     bool nested = is_for_request(request) && g->same >= 0 && g->same != narrowest_level(request);
     bool packs = request->policy == GANG_POLICY_DEFAULT || request->policy == GANG_POLICY_TOPOLOGY;
-    return packs && bound && !nested && request->group_count == 1 &&
-           request->group_set_count == 0 && request->min == g->min && g->min == g->count &&
-           !g->subgroup_size && g->spread < 0 && !g->bounded &&
+    return packs && bound && !nested && request->group_set_count == 0 && request->min == g->min &&
+           g->min == g->count && !g->subgroup_size && g->spread < 0 && !g->bounded &&
            is_wide(request->same, request->prefer) && is_wide(g->same, g->prefer);
 }
 

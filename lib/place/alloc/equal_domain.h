@@ -12,7 +12,7 @@
 
 #include "place/record/record.h"
 
-/* Is it a request of such gangs? */
+/* Is it a request of such gangs? The caller knows that it is of one group. */
 bool gang__equal_domain_suits(const gang_request *request);
 
 /* Finds `want` nodes as in the pattern, ascending, for a plan that just began. False: the gang is

@@ -57,8 +57,7 @@ static bool take_node(void *user, uint32_t slot)
     gang__hook(GANG__STEP_READ);
     if (gang__load_seq(&cell->owner) != 0) {
         p->out.met_claimed = p->out.skipped = true;
-        s->off = !p->request->plain; /* a plan for several groups does not pass over it */
-        return s->off;
+        return false;
     }
     for (unsigned i = 0; i < m->words; i++)
         differ |= gang__payload(gang__load(&cell->word[i])) ^ m->row[i];
@@ -83,7 +82,7 @@ static bool find_nodes(gang_worker *w, const gang_request *request, struct searc
     if (!gang__plan_suits_patterns(p) || p->epoch != s->pattern->epoch ||
         gang__tier_count(gang__tiers_of(p, &request->group[0])) != 1)
         return false;
-    if (request->bound)
+    if (!request->plain)
         return gang__equal_domain_find(p, s->pattern, s->slot, s->want);
     options.policy = gang__policy_order(p, false);
     if (gang__policy_of(options.policy)->way == GANG__WAY_SCORE) /* since a mix was declared */
@@ -143,28 +142,6 @@ static bool is_ranked(const struct gang__plan *p, const uint64_t *slot, size_t c
     return true;
 }
 
-/* Nodes that a group of the request takes. */
-static size_t nodes_of(const struct gang__node_pattern *m, const struct gang__group *g)
-{
-    return (size_t)g->min / m->per_node;
-}
-
-/* Sorts the slots, each group by itself: the groups got them in this order. True: this is the order
- * of the ranks. */
-static bool rank_slots(const struct gang__plan *p, const struct gang__node_pattern *m,
-                       uint64_t *slot)
-{
-    const gang_request *request = p->request;
-    for (uint32_t i = 0; i < request->group_count; i++) {
-        size_t count = nodes_of(m, &request->group[i]);
-        sort_slots(slot, count);
-        if (count && !is_ranked(p, slot, count))
-            return false;
-        slot += count;
-    }
-    return true;
-}
-
 /* ---- taking them ----------------------------------------------------------------------------- */
 
 static void describe_leases(struct gang__committer *w, const struct gang__node_pattern *m,
@@ -199,39 +176,23 @@ static gang_result commit(gang_worker *w, const struct gang__node_pattern *m, co
     return r;
 }
 
-/* Writes the tasks of one group, from `task` on. Returns where they end. */
-static uint64_t *write_group(const gang_worker *w, const struct gang__node_pattern *m,
-                             const struct gang__group *g, const uint64_t *slot, uint64_t *task)
+static void write_record(const gang_worker *w, const struct gang__node_pattern *m,
+                         const uint64_t *slot, size_t count, struct gang__alloc *a)
 {
-    const size_t count = nodes_of(m, g);
-    const uint64_t of_entry = ~gang__task_word_of(UINT32_MAX, 0, GANG__HOLDER) | GANG__TASK_MARK;
-    uint64_t word = gang__task_word_of((uint32_t)g->first, 0, g->index);
+    uint64_t number = (uint64_t)a->request->group[0].first;
+    uint64_t *task = a->data;
     for (size_t i = 0; i < count; i++) {
         uint64_t id = gang__node_id_met(w->cluster, (uint32_t)slot[i]);
         memcpy(task, m->entry, m->entry_words * sizeof(*task));
         for (uint32_t k = 0; k < m->per_node; k++) {
             task[0] = id;
-            task[1] = (task[1] & of_entry) | word++;
+            task[1] = (task[1] & ~(uint64_t)UINT32_MAX) | number++;
             task += gang__task_words(task);
         }
     }
-    return task;
-}
-
-static void write_record(const gang_worker *w, const struct gang__node_pattern *m,
-                         const uint64_t *slot, size_t count, struct gang__alloc *a)
-{
-    const gang_request *request = a->request;
-    uint64_t *task = a->data;
-    for (uint32_t i = 0; i < request->group_count; i++) {
-        const struct gang__group *g = &request->group[i];
-        task = write_group(w, m, g, slot, task);
-        slot += nodes_of(m, g);
-        if (g->min)
-            a->next_number = (uint32_t)(g->first + g->min);
-    }
     a->used = (uint32_t)(task - a->data);
     a->tasks = (uint32_t)(count * m->per_node);
+    a->next_number = (uint32_t)number;
 }
 
 /* The place of a task, by its entry in the record. */
@@ -258,33 +219,19 @@ static struct gang_placement place_of(const struct gang__node_pattern *m, uint32
     return place;
 }
 
-/* Adds the places of the tasks of one group. */
-static void add_places(const gang_worker *w, const struct gang__node_pattern *m,
-                       const struct gang__group *g, const uint64_t *slot, struct gang__places *out)
+static gang_result ask(const gang_worker *w, const struct gang__node_pattern *m,
+                       const uint64_t *slot, size_t count, struct gang__places *out,
+                       gang__alloc_may *may, void *user)
 {
-    const size_t count = nodes_of(m, g);
+    out->count = 0;
+    if (!gang__grow(&w->cluster->mem, (void **)&out->place, &out->cap, count * m->per_node,
+                    sizeof(*out->place)))
+        return GANG_ENOMEM;
     for (size_t i = 0; i < count; i++) {
         gang_node_id node = gang__node_id_met(w->cluster, (uint32_t)slot[i]);
         const uint64_t *entry = m->entry;
-        for (uint32_t k = 0; k < m->per_node; k++, entry += gang__task_words(entry)) {
-            out->place[out->count] = place_of(m, k, entry, node);
-            out->place[out->count++].group = (int32_t)g->index;
-        }
-    }
-}
-
-static gang_result ask(const gang_worker *w, const struct gang__node_pattern *m,
-                       const uint64_t *slot, struct gang__places *out, gang__alloc_may *may,
-                       void *user)
-{
-    const gang_request *request = gang__plan_of(w)->request;
-    out->count = 0;
-    if (!gang__grow(&w->cluster->mem, (void **)&out->place, &out->cap, (size_t)request->min,
-                    sizeof(*out->place)))
-        return GANG_ENOMEM;
-    for (uint32_t i = 0; i < request->group_count; i++) {
-        add_places(w, m, &request->group[i], slot, out);
-        slot += nodes_of(m, &request->group[i]);
+        for (uint32_t k = 0; k < m->per_node; k++, entry += gang__task_words(entry))
+            out->place[out->count++] = place_of(m, k, entry, node);
     }
     return may(out, user);
 }
@@ -303,9 +250,7 @@ bool gang__equal_nodes_take(gang_worker *w, gang_request *request, struct gang__
     }
     enum { REST = 32 };
     size_t count = (size_t)request->min / m->per_node;
-    bool groups = request->group_count > 1;
-    if (request->min % m->per_node ||
-        !gang__order_reserve(w, (size_t)request->min + (groups ? count : 0)) ||
+    if (request->min % m->per_node || !gang__order_reserve(w, (size_t)request->min) ||
         gang__commit_reserve(&w->commit, count * m->words) != GANG_OK)
         return false;
     struct search s = {.p = &placer->plan, .pattern = m, .slot = placer->order, .want = count};
@@ -313,22 +258,17 @@ bool gang__equal_nodes_take(gang_worker *w, gang_request *request, struct gang__
         m->rest = REST;
         return false;
     }
-    uint64_t *all = s.slot; /* in the order of the commit */
-    if (groups) {
-        all += count;
-        memcpy(all, s.slot, count * sizeof(*all));
-        sort_slots(all, count);
-    }
-    if (!rank_slots(s.p, m, s.slot)) {
+    sort_slots(s.slot, count);
+    if (!is_ranked(s.p, s.slot, count)) {
         m->rest = REST;
         return false;
     }
     if (gang__record_make(w, request, (size_t)request->min, count * m->entry_words, a) != GANG_OK)
         return false;
-    *r = may ? ask(w, m, s.slot, out, may, user) : GANG_OK;
+    *r = may ? ask(w, m, s.slot, count, out, may, user) : GANG_OK;
     bool answered = *r != GANG_OK;
     if (!answered)
-        *r = commit(w, m, all, count);
+        *r = commit(w, m, s.slot, count);
     if (*r == GANG_OK) {
         write_record(w, m, s.slot, count, *a);
         count_taken();

@@ -12,12 +12,7 @@
  * that another commit claims, and, where one task takes all of a node, over nodes of the same type
  * that have less; so does this way. At any other node this way ends, and the gang is planned. The
  * same holds where scores, health, partitions, tiers or an order of ranks other than that of the
- * slots matter. Nodes in one domain are found in another order (equal_domain.h).
- *
- * Several groups of one shape, each on nodes of its own: a plan gives the first group the first
- * nodes, and searches anew for each further group, which passes over the nodes that are used. So
- * one search finds the nodes of all groups, in this order. Such a plan does not pass over claimed
- * nodes; there the gang is planned. */
+ * slots matter. Nodes in one domain are found in another order (equal_domain.h). */
 #ifndef GANG__PLACE_EQUAL_NODES_H
 #define GANG__PLACE_EQUAL_NODES_H
 

@@ -8,33 +8,10 @@
 #include "place/alloc/equal_nodes.h"
 #include "place/fit/fit.h"
 
-/* Do tasks of both groups ask for the same, and look at nothing else of a node? */
-static bool is_same_shape(const struct gang__group *a, const struct gang__group *b)
-{
-    return a->cpu == b->cpu && a->pages == b->pages && a->devices == b->devices &&
-           a->share == b->share && a->gpu_memory == b->gpu_memory && a->numa == b->numa &&
-           a->near_nic == b->near_nic && a->gpu_nodes == b->gpu_nodes && !a->filters &&
-           !b->filters && !a->node_need_count && !b->node_need_count && !b->pool_need_count;
-}
-
-/* Several groups of one shape, without sets, domains and bounds: each gets the next nodes. */
-static bool suits_groups(const gang_request *request)
-{
-    int64_t min = 0;
-    for (uint32_t i = 0; i < request->group_count; i++) {
-        const struct gang__group *g = &request->group[i];
-        min += g->min;
-        if (g->spread >= 0 || g->bounded || !is_same_shape(&request->group[0], g))
-            return false;
-    }
-    return request->group_count > 1 && request->group_set_count == 0 && !request->bound &&
-           request->min == min;
-}
-
-/* Does one search after the other place the tasks, node by node, in the order of packing? */
+/* Does one search place the tasks, node by node, in the order of packing? */
 static bool packs(const gang_request *request)
 {
-    return (request->plain || suits_groups(request)) &&
+    return request->plain &&
            (request->policy == GANG_POLICY_PACK || request->policy == GANG_POLICY_DEFAULT);
 }
 
@@ -42,8 +19,8 @@ static bool packs(const gang_request *request)
 static bool suits(const gang_request *request)
 {
     const struct gang__group *g = &request->group[0];
-    return !request->exclusive && !request->same_devices && !request->has_affinity &&
-           !request->score && !g->pool_need_count && !g->profile &&
+    return request->group_count == 1 && !request->exclusive && !request->same_devices &&
+           !request->has_affinity && !request->score && !g->pool_need_count && !g->profile &&
            (packs(request) || gang__equal_domain_suits(request));
 }
 
@@ -106,9 +83,6 @@ static uint32_t tasks_per_node(struct gang__plan *p)
         if (i % each == 0 && !is_equal(p, first, &p->nodes.copy[task->copy]))
             return 0;
     }
-    for (uint32_t i = 0; i < p->request->group_count; i++)
-        if (p->request->group[i].min % each)
-            return 0; /* two groups on one node */
     return each;
 }
 
