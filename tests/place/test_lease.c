@@ -374,6 +374,26 @@ START_TEST(node_that_changed_is_not_leased)
 }
 END_TEST
 
+/* The same where all GPUs and half of the rest are taken of equal nodes, by a gang without a plan. */
+START_TEST(equal_node_that_changed_is_not_taken)
+{
+    gang_request *halves = lease_halves(cluster, NODES);
+    gang_alloc_id id;
+    test_must(gang_worker_new(cluster, &other_worker));
+    for (int i = 0; i < 2; i++) {
+        test_must(gang_alloc(worker, halves, &id, NULL));
+        free_all(id);
+    }
+    let_come_between(_i % 2 ? other_drains : other_takes_a_gpu, _i / 2);
+    ck_assert_int_eq(gang_alloc(worker, halves, &id, NULL), GANG_ENOFIT);
+    atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
+    ck_assert(!between);
+    for (int i = 0; i < NODES; i++)
+        if (i != 2)
+            check_node(node[i], LEASE_GPUS);
+}
+END_TEST
+
 START_TEST(lease_that_was_broken_meanwhile_is_given_back)
 {
     test_must(gang_worker_new(cluster, &other_worker));
@@ -583,6 +603,7 @@ int main(void)
     tcase_add_test(t, leased_place_is_refused_to_adoption);
     tcase_add_test(t, removed_node_keeps_what_was_leased);
     tcase_add_loop_test(t, node_that_changed_is_not_leased, 0, 6);
+    tcase_add_loop_test(t, equal_node_that_changed_is_not_taken, 0, 6);
     tcase_add_loop_test(t, lease_that_was_broken_meanwhile_is_given_back, 0, NODES);
     tcase_add_test(t, unlike_nodes_go_back_together);
     tcase_set_timeout(twice, 120);

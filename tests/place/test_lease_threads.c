@@ -149,21 +149,6 @@ static void go_round(gang_request *pair, gang_request *one)
     }
 }
 
-/* Two tasks of all GPUs of a machine and half of the rest. */
-static gang_request *halves_request(void)
-{
-    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
-    struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
-    g.min = g.count = 2;
-    g.gpu_milli = LEASE_GPUS * 1000;
-    g.cpu_milli = LEASE_CPU / 2;
-    g.memory_bytes = LEASE_MEMORY / 2;
-    spec.groups = &g;
-    spec.group_count = 1;
-    test_must(gang_request_new(cluster, &spec, &lease_made[lease_made_count], NULL));
-    return lease_made[lease_made_count++];
-}
-
 /* The victim's next gang of the request is placed without a plan. */
 static void learn(gang_request *request)
 {
@@ -184,7 +169,7 @@ static void begin(enum act what)
     test_must(gang_worker_new(cluster, &victim.w));
     test_must(gang_snapshot_new(cluster, &victim.snapshot));
     victim.pair = lease_request(cluster, 2, 8);
-    victim.halves = halves_request();
+    victim.halves = lease_halves(cluster, 2);
     victim.nothing = lease_request(cluster, 1, 0);
     victim.eighths = lease_elastic(cluster, 1, 2 * LEASE_GPUS, 1, 0);
     if (what == SHRINK) {
