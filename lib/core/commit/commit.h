@@ -91,15 +91,21 @@ static inline void gang__commit_alike(struct gang__committer *w, const struct ga
                                       const uint64_t *slot, size_t count)
 {
     struct gang__op *op = gang__load_relaxed(&w->desc.ops);
-    uint64_t where[GANG__CELL_WORDS];
-    for (uint32_t k = 0; k < what->count; k++)
+    uint64_t where[GANG__CELL_WORDS], arg[GANG__CELL_WORDS], foreseen[GANG__CELL_WORDS];
+    const uint64_t unagreed = w->unagreed;
+    const uint32_t ops = what->count;
+    for (uint32_t k = 0; k < ops; k++) {
         where[k] = gang__op_where(0, what->op[k].word, what->op[k].code);
+        arg[k] = what->op[k].arg;
+        foreseen[k] = what->row[what->op[k].word];
+    }
     for (size_t i = 0; i < count; i++) {
-        for (uint32_t k = 0; k < what->count; k++, op++) {
-            gang__store(&op->where, where[k] | (uint32_t)slot[i]);
-            gang__store(&op->arg, what->op[k].arg);
-            gang__store(&op->agreed, w->unagreed);
-            op->next = what->row[what->op[k].word];
+        const uint32_t at = (uint32_t)slot[i];
+        for (uint32_t k = 0; k < ops; k++, op++) {
+            gang__store(&op->where, where[k] | at);
+            gang__store(&op->arg, arg[k]);
+            gang__store(&op->agreed, unagreed);
+            op->next = foreseen[k];
         }
     }
     w->op_count = (uint32_t)(op - gang__load_relaxed(&w->desc.ops));

@@ -127,8 +127,15 @@ static void carry_alike(struct walk *at)
     const struct gang__alike *what = &t.w->alike;
     const uint64_t undecided = gang__ss_of(t.seq, GANG__UNDECIDED);
     const uint64_t version_one = UINT64_C(1) << GANG__PAYLOAD_BITS;
-    const struct gang__pattern_op *taken = what->op;
+    const uint64_t *row = what->row;
     const uint32_t n = what->count;
+    const unsigned words = what->words;
+    uint64_t change[GANG__CELL_WORDS];
+    unsigned word[GANG__CELL_WORDS];
+    for (uint32_t k = 0; k < n; k++) {
+        change[k] = version_one - gang__payload(what->op[k].arg);
+        word[k] = what->op[k].word;
+    }
     struct gang__chunk_memo last = {UINT32_MAX, NULL};
     struct gang__op *op = at->op;
     for (; op < at->end; op += n) {
@@ -140,18 +147,17 @@ static void carry_alike(struct walk *at)
             break;
         gang__hook(GANG__STEP_AGREE);
         struct gang__layout layout = gang__layout_at(chunk, slot);
-        if (gang__cell_differs(cell, what->row, what->words) ||
-            gang__layout_pack(layout) != at->layout)
+        if (gang__cell_differs(cell, row, words) || gang__layout_pack(layout) != at->layout)
             break;
         if (t.w->moves != GANG__MOVES_OFF)
             note_move(at, chunk, slot, at->full, layout);
         uint64_t now[GANG__CELL_WORDS];
         for (uint32_t k = 0; k < n; k++)
-            now[k] = gang__load(&cell->word[taken[k].word]);
+            now[k] = gang__load(&cell->word[word[k]]);
         if (gang__load(&t.w->desc.ss) != undecided)
             break;
         for (uint32_t k = 0; k < n; k++) {
-            op[k].next = (now[k] - gang__payload(taken[k].arg) + version_one) & ~GANG__UNAGREED;
+            op[k].next = (now[k] + change[k]) & ~GANG__UNAGREED;
             gang__hook(GANG__STEP_NOTE);
             gang__store(&op[k].agreed, now[k]);
         }
