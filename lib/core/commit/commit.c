@@ -229,7 +229,8 @@ static void finish_own(struct gang__cells *c, const struct gang__target *t,
     uint32_t i = 0;
     bool claims_left =
         by_short && gang__ss_status(ss) == GANG__SUCCESS && gang__commit_finish_short(c, t, l, &i);
-    gang__commit_finish_own(c, t, l, ss, i);
+    if (i < l->count)
+        gang__commit_finish_own(c, t, l, ss, i);
     if (claims_left)
         gang__store(&t->w->desc.ss, gang__ss_of(t->seq, GANG__SETTLED));
 }

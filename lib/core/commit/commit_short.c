@@ -54,7 +54,6 @@ struct walk {
 static void walk_begin(struct walk *at)
 {
     const struct gang__committer *w = at->t->w;
-    at->last = NULL;
     at->full = (struct gang__buckets){0, gang__bucket_for_cpu(0)};
     at->words = (unsigned)gang__load_relaxed(&w->lease.words);
     gang__bucket_memo_init(&at->ended);
@@ -183,8 +182,13 @@ static void alike_begin(struct walk *at)
 uint32_t gang__commit_carry_short(struct gang__cells *c, const struct gang__target *t,
                                   const struct gang__list *l)
 {
-    struct walk at = {.c = c, .t = t, .op = l->ops, .end = l->ops + l->count};
+    struct walk at; /* not cleared as a whole: that takes long for one node */
     const struct gang__op *op;
+    at.c = c;
+    at.t = t;
+    at.op = l->ops;
+    at.end = l->ops + l->count;
+    at.last = NULL;
     if (t->w->alike.words) {
         alike_begin(&at);
         carry_alike(&at);

@@ -134,7 +134,8 @@ static bool sort_slots(struct search *s)
         reverse(slot + round, s->runs - round);
         reverse(slot, s->runs);
     }
-    memmove(run, slot, s->runs * sizeof(*run));
+    if (run > slot)
+        memmove(run, slot, s->runs * sizeof(*run));
     while (run < end) {
         uint64_t base = run_base(*run);
         for (uint32_t bits = (uint32_t)*run++; bits; bits &= bits - 1) {
