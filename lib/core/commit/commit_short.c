@@ -51,7 +51,18 @@ struct walk {
     unsigned words;
 };
 
-static void walk_begin(struct walk *at)
+/* Does not clear the whole: that takes long for one node. */
+static inline void walk_begin(struct walk *at, struct gang__cells *c, const struct gang__target *t,
+                              const struct gang__list *l)
+{
+    at->c = c;
+    at->t = t;
+    at->op = l->ops;
+    at->end = l->ops + l->count;
+    at->last = NULL;
+}
+
+static void leases_begin(struct walk *at)
 {
     const struct gang__committer *w = at->t->w;
     at->full = (struct gang__buckets){0, gang__bucket_for_cpu(0)};
@@ -182,19 +193,15 @@ static void alike_begin(struct walk *at)
 uint32_t gang__commit_carry_short(struct gang__cells *c, const struct gang__target *t,
                                   const struct gang__list *l)
 {
-    struct walk at; /* not cleared as a whole: that takes long for one node */
+    struct walk at;
     const struct gang__op *op;
-    at.c = c;
-    at.t = t;
-    at.op = l->ops;
-    at.end = l->ops + l->count;
-    at.last = NULL;
+    walk_begin(&at, c, t, l);
     if (t->w->alike.words) {
         alike_begin(&at);
         carry_alike(&at);
         return (uint32_t)(at.op - l->ops);
     }
-    walk_begin(&at);
+    leases_begin(&at);
     /* Else every cell that is at the row fits. */
     if (at.words && !gang__op_fits(GANG__OP_LEASE, 0, at.row[GANG__WORD_HEAD]))
         return 0;
