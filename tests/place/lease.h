@@ -74,6 +74,22 @@ static inline gang_request *lease_request(gang_cluster *c, int64_t tasks, int64_
     return lease_elastic(c, tasks, tasks, gpus, 0);
 }
 
+/* Tasks of all GPUs of a machine and half of the rest. */
+static inline gang_request *lease_halves(gang_cluster *c, int64_t tasks)
+{
+    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
+    struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
+    g.min = g.count = tasks;
+    g.gpu_milli = LEASE_GPUS * 1000;
+    g.cpu_milli = LEASE_CPU / 2;
+    g.memory_bytes = LEASE_MEMORY / 2;
+    spec.groups = &g;
+    spec.group_count = 1;
+    ck_assert_int_lt(lease_made_count, 64);
+    test_must(gang_request_new(c, &spec, &lease_made[lease_made_count], NULL));
+    return lease_made[lease_made_count++];
+}
+
 static inline bool is_leased(gang_cluster *c, gang_node_id id)
 {
     return gang__cell_is_leased(&c->commit, (uint32_t)id);

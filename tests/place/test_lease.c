@@ -92,12 +92,67 @@ START_TEST(tasks_that_fill_a_node_together_lease_it)
 }
 END_TEST
 
+/* A node that a stale bit of the index shows once more is not taken twice. `_i`: the node. */
+START_TEST(node_that_is_shown_twice_is_taken_once)
+{
+    gang_request *all = lease_request(cluster, NODES * LEASE_GPUS, 1);
+    gang_alloc_id id, one;
+    for (int i = 0; i < 2; i++) { /* the second gang is placed without a plan */
+        test_must(gang_alloc(worker, all, &id, NULL));
+        free_all(id);
+    }
+    test_must(gang_alloc(worker, lease_request(cluster, 1, 8), &one, NULL));
+    struct gang__buckets stale = {GANG__GPU_WHOLE + 1, 1};
+    uint32_t slot = (uint32_t)node[_i];
+    struct gang__chunk *chunk = gang__chunk_of(&cluster->commit, slot);
+    gang__index_raise(&cluster->commit, slot, gang__layout_at(chunk, slot), stale);
+    ck_assert_int_eq(gang_alloc(worker, all, &id, NULL), GANG_ENOFIT);
+    free_all(one);
+    test_must(gang_alloc(worker, all, &id, NULL));
+    free_all(id);
+}
+END_TEST
+
 START_TEST(exclusive_nodes_are_leased)
 {
     gang_alloc_id id;
     test_must(gang_alloc(worker, lease_elastic(cluster, 2, 2, 3, 1), &id, NULL));
     ck_assert_int_eq(leased(), 1); /* two of three GPUs on one node */
     free_all(id);
+}
+END_TEST
+
+static uint64_t owner_of(int i)
+{
+    uint32_t slot = (uint32_t)node[i];
+    return gang__load(&gang__chunk_of(&cluster->commit, slot)->cell[slot % GANG__CHUNK].owner);
+}
+
+/* The commit of a lease leaves its claims, which say nothing. Readers clear them, and the end of the
+ * lease claims in their place. A free node is left without a claim. */
+START_TEST(claims_of_leased_nodes_are_void)
+{
+    gang_worker *other;
+    test_must(gang_worker_new(cluster, &other));
+    for (int reader = 0; reader < 2; reader++) {
+        gang_request *all = lease_request(cluster, NODES, 8);
+        gang_alloc_id id;
+        test_must(gang_alloc(worker, all, &id, NULL));
+        for (int i = 0; i < NODES; i++) {
+            ck_assert(owner_of(i) != 0);
+            ck_assert(gang__claim_is_void(&cluster->commit, owner_of(i)));
+        }
+        for (int i = 0; reader && i < NODES; i++) {
+            check_node(node[i], 0);
+            ck_assert_uint_eq(owner_of(i), 0);
+        }
+        test_must(gang_alloc_free(other, id));
+        ck_assert_int_eq(leased(), 0);
+        for (int i = 0; i < NODES; i++) {
+            ck_assert_uint_eq(owner_of(i), 0);
+            check_node(node[i], LEASE_GPUS);
+        }
+    }
 }
 END_TEST
 
@@ -319,6 +374,26 @@ START_TEST(node_that_changed_is_not_leased)
 }
 END_TEST
 
+/* The same where all GPUs and half of the rest are taken of equal nodes, by a gang without a plan. */
+START_TEST(equal_node_that_changed_is_not_taken)
+{
+    gang_request *halves = lease_halves(cluster, NODES);
+    gang_alloc_id id;
+    test_must(gang_worker_new(cluster, &other_worker));
+    for (int i = 0; i < 2; i++) {
+        test_must(gang_alloc(worker, halves, &id, NULL));
+        free_all(id);
+    }
+    let_come_between(_i % 2 ? other_drains : other_takes_a_gpu, _i / 2);
+    ck_assert_int_eq(gang_alloc(worker, halves, &id, NULL), GANG_ENOFIT);
+    atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
+    ck_assert(!between);
+    for (int i = 0; i < NODES; i++)
+        if (i != 2)
+            check_node(node[i], LEASE_GPUS);
+}
+END_TEST
+
 START_TEST(lease_that_was_broken_meanwhile_is_given_back)
 {
     test_must(gang_worker_new(cluster, &other_worker));
@@ -518,7 +593,9 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, whole_nodes_are_leased_and_full);
     tcase_add_test(t, tasks_that_fill_a_node_together_lease_it);
+    tcase_add_loop_test(t, node_that_is_shown_twice_is_taken_once, 0, NODES);
     tcase_add_test(t, exclusive_nodes_are_leased);
+    tcase_add_test(t, claims_of_leased_nodes_are_void);
     tcase_add_test(t, part_of_a_node_is_not_leased);
     tcase_add_loop_test(t, lease_is_broken_where_it_has_to_be, 0, WAYS);
     tcase_add_test(t, task_of_nothing_goes_to_a_full_cluster);
@@ -526,6 +603,7 @@ int main(void)
     tcase_add_test(t, leased_place_is_refused_to_adoption);
     tcase_add_test(t, removed_node_keeps_what_was_leased);
     tcase_add_loop_test(t, node_that_changed_is_not_leased, 0, 6);
+    tcase_add_loop_test(t, equal_node_that_changed_is_not_taken, 0, 6);
     tcase_add_loop_test(t, lease_that_was_broken_meanwhile_is_given_back, 0, NODES);
     tcase_add_test(t, unlike_nodes_go_back_together);
     tcase_set_timeout(twice, 120);

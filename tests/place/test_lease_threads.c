@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leases among threads. A thread that grants, ends or breaks leases is stopped at each step in
- * turn, and stays stopped while another one reads, places, drains and takes snapshots. And threads
+/* Leases among threads. A thread that grants, ends or breaks leases, or takes the same of equal
+ * nodes, is stopped at each step in turn, and stays stopped while another one reads, places, drains and takes snapshots. And threads
  * that lease pairs of nodes run beside one that breaks the leases: each snapshot shows pairs. */
 #include <pthread.h>
 #include <sched.h>
@@ -8,6 +8,7 @@
 
 #include "chance.h"
 #include "lease.h"
+#include "place/alloc/equal_nodes.h"
 
 enum { NODES = 4, MOST_COMINGS = 4 };
 
@@ -27,6 +28,16 @@ static void setup(void)
         snprintf(name, sizeof(name), "n%d", i);
         test_must(lease_machine(worker, name, LEASE_CPU, 0, &node[i]));
     }
+}
+
+/* Is as much of the CPU free as of the GPUs? A node of whose CPU half was taken with all GPUs has
+ * half of it left. */
+static void check_parts(int64_t gpus, int64_t cpu, bool halves)
+{
+    int64_t more = cpu - gpus * (LEASE_CPU / LEASE_GPUS);
+    ck_assert_int_ge(more, 0);
+    ck_assert_int_eq(more % (LEASE_CPU / 2), 0);
+    ck_assert(halves || more == 0);
 }
 
 static void check_books(int gpus)
@@ -58,12 +69,12 @@ static void stop(enum gang__step step)
     }
 }
 
-enum act { GRANT, END, SHRINK, GROW_INTO, CHANGE, DRAIN, MARK, ACTS };
+enum act { GRANT, GRANT_AGAIN, GRANT_HALVES, END, SHRINK, GROW_INTO, CHANGE, DRAIN, MARK, ACTS };
 
 static struct victim {
     enum act act;
     gang_worker *w;
-    gang_request *pair, *eighths, *nothing;
+    gang_request *pair, *halves, *eighths, *nothing;
     gang_alloc_id held; /* of two leased nodes; for GROW_INTO and SHRINK, of one and an eighth */
     gang_snapshot *snapshot; /* of the other thread, made before: that takes a lock */
     _Atomic(bool) done;
@@ -77,7 +88,12 @@ static void *act(void *user)
     is_victim = true;
     switch (v->act) {
     case GRANT:
+    case GRANT_AGAIN: /* without a plan: begin() */
         test_must(gang_alloc(v->w, v->pair, &id, NULL));
+        test_must(gang_alloc_free(v->w, id));
+        break;
+    case GRANT_HALVES:
+        test_must(gang_alloc(v->w, v->halves, &id, NULL));
         test_must(gang_alloc_free(v->w, id));
         break;
     case END:
@@ -117,11 +133,12 @@ static void go_round(gang_request *pair, gang_request *one)
     for (int i = 0; i < NODES; i++) {
         struct gang_node_info info = GANG_NODE_INFO_INIT;
         test_must(gang_node_get(cluster, node[i], &info));
-        ck_assert_int_eq(info.gpus_free * (int64_t)(LEASE_CPU / LEASE_GPUS), info.cpu_free);
+        check_parts(info.gpus_free, info.cpu_free, victim.act == GRANT_HALVES);
     }
     test_must(gang_snapshot_take(worker, victim.snapshot));
     test_must(gang_snapshot_totals(victim.snapshot, &totals));
-    ck_assert_int_eq(totals.gpus_free * (int64_t)(LEASE_CPU / LEASE_GPUS), totals.cpu_free);
+    check_parts(totals.gpus_free, totals.cpu_free, victim.act == GRANT_HALVES);
+    ck_assert(victim.act != GRANT_HALVES || totals.gpus_free % (2 * LEASE_GPUS) == 0);
     if (gang_alloc(worker, one, &id, NULL) == GANG_OK)
         test_must(gang_alloc_free(worker, id));
     if (gang_alloc(worker, pair, &id, NULL) == GANG_OK)
@@ -132,6 +149,18 @@ static void go_round(gang_request *pair, gang_request *one)
     }
 }
 
+/* The victim's next gang of the request is placed without a plan. */
+static void learn(gang_request *request)
+{
+    int64_t taken = gang__equal_nodes_taken;
+    gang_alloc_id id;
+    for (int i = 0; i < 2; i++) {
+        test_must(gang_alloc(victim.w, request, &id, NULL));
+        test_must(gang_alloc_free(victim.w, id));
+    }
+    ck_assert_int_eq(gang__equal_nodes_taken, taken + 1);
+}
+
 static void begin(enum act what)
 {
     memset(&victim, 0, sizeof(victim));
@@ -140,11 +169,14 @@ static void begin(enum act what)
     test_must(gang_worker_new(cluster, &victim.w));
     test_must(gang_snapshot_new(cluster, &victim.snapshot));
     victim.pair = lease_request(cluster, 2, 8);
+    victim.halves = lease_halves(cluster, 2);
     victim.nothing = lease_request(cluster, 1, 0);
     victim.eighths = lease_elastic(cluster, 1, 2 * LEASE_GPUS, 1, 0);
     if (what == SHRINK) {
         test_must(gang_alloc(worker, victim.eighths, &victim.held, NULL));
         test_must(gang_alloc_grow_whole(worker, victim.held, 0, 2 * LEASE_GPUS - 1, NULL));
+    } else if (what == GRANT_AGAIN || what == GRANT_HALVES) {
+        learn(what == GRANT_AGAIN ? victim.pair : victim.halves);
     } else if (what != GRANT) {
         test_must(gang_alloc(worker, victim.pair, &victim.held, NULL));
     }

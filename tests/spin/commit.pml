@@ -17,7 +17,7 @@
  * Words       ver * 8 + payload; payload: bit 2 = the node is gone, bits 0-1 the free amount. With
  *             LEASES ver * 16 + payload; bit 3 of the first word of a cell = the node is leased.
  * Owner       0, or REF(worker, seq).
- * ss          seq * 4 + status.
+ * ss          seq * 4 + status. With LEASES seq * 8 + status.
  * Ghosts      abs_*: what the words would be were every commit one instant; they change at its
  *             decision.
  *
@@ -45,7 +45,8 @@
  *                 commit of a later label saves a cell for the snapshot before it writes to it
  *   LEASES        scripts 6 to 8: worker 0 takes whole cells by their first words alone
  *                 (core/commit/lease.c): LEASE, UNLEASE. A commit that a lease bars breaks it, by a
- *                 commit of its own, and is described again
+ *                 commit of its own, and is described again. The owner leaves the claims of leases
+ *                 (SETTLED), and claims in place of a claim that is over
  *   BUG_...       mutants; each must be caught */
 #ifndef WORKERS
 #define WORKERS 2
@@ -75,9 +76,17 @@
 #define UNDECIDED 1
 #define SUCCESS 2
 #define REFUSED 3
-#define SS(q, st) ((q) * 4 + (st))
-#define SEQ(ss) ((ss) / 4)
-#define STATUS(ss) ((ss) % 4)
+#ifdef LEASES
+#define SETTLED 4 /* SUCCESS, all is written, and the claims that are left are void */
+#define STATUSES 8
+#define IS_OVER(ss) (STATUS(ss) == BUILDING || STATUS(ss) == SETTLED)
+#else
+#define STATUSES 4
+#define IS_OVER(ss) (STATUS(ss) == BUILDING)
+#endif
+#define SS(q, st) ((q) * STATUSES + (st))
+#define SEQ(ss) ((ss) / STATUSES)
+#define STATUS(ss) ((ss) % STATUSES)
 
 #define REF(t, q) (1 + (t) + WORKERS * (q))
 #define REF_WORKER(r) (((r) - 1) % WORKERS)
@@ -394,6 +403,11 @@ inline decide_ghost(t, st)
 
 /* ---- a thread -------------------------------------------------------------------------------- */
 
+/* Is the thread the owner of the commit that it carries on now? */
+#define IS_OWNERS (own && t == mine_t && q == mine_q)
+#ifdef LEASES
+#define KEEPS_CLAIM (IS_OWNERS && STATUS(ss) == SUCCESS && OP_CODE(op) == LEASE)
+#endif
 #define MY_OPS desc[me].array[desc[me].ops]
 #define OPS_OF(t) desc[t].array[ops]
 #ifdef REMOVE
@@ -595,7 +609,14 @@ CLAIM:
         holder = owner[OP_CELL(op)];
         if
         :: holder == REF(t, q) -> goto AGREE
+#ifdef BUG_REPLACES_CLAIMS
+        :: holder != 0 && holder != REF(t, q) && IS_OWNERS ->
+            owner[OP_CELL(op)] = REF(t, q);
+            goto AGREE
+        :: holder != 0 && holder != REF(t, q) && !IS_OWNERS -> goto BLOCKED
+#else
         :: holder != 0 && holder != REF(t, q) -> goto BLOCKED
+#endif
         :: holder == 0
         fi
     }
@@ -613,7 +634,7 @@ BLOCKED: /* blocker_of() */
     atomic {
         w = desc[REF_WORKER(holder)].ss;
         if
-        :: SEQ(w) == REF_SEQ(holder) && STATUS(w) != BUILDING ->
+        :: SEQ(w) == REF_SEQ(holder) && !IS_OVER(w) ->
             /* Follow the blocker; come back to one's own from its place. No stack. */
             w = 0;
 #ifdef BUG_WAIT
@@ -635,7 +656,17 @@ BLOCKED: /* blocker_of() */
     }
     atomic { /* left by a commit that is over */
         if
+#ifdef LEASES
+        :: owner[OP_CELL(op)] == holder && IS_OWNERS &&
+            (OP_CODE(op) == LEASE || OP_CODE(op) == UNLEASE) ->
+            owner[OP_CELL(op)] = REF(t, q);
+            goto AGREE
+        :: owner[OP_CELL(op)] == holder && !(IS_OWNERS &&
+            (OP_CODE(op) == LEASE || OP_CODE(op) == UNLEASE)) ->
+            owner[OP_CELL(op)] = 0
+#else
         :: owner[OP_CELL(op)] == holder -> owner[OP_CELL(op)] = 0
+#endif
         :: else
         fi;
         holder = 0;
@@ -781,10 +812,24 @@ progress_decided:
     }
     atomic { mark = (STATUS(ss) == SUCCESS && under_way && number - 1 < mark) }
 #endif
+#ifdef BUG_SETTLED_EARLY
+    op = OPS_OF(t).op[0];
+    atomic {
+        if
+        :: KEEPS_CLAIM -> desc[t].ss = SS(q, SETTLED)
+        :: else
+        fi
+    }
+#endif
 FINISH:
     if
     :: i < count
+#ifdef LEASES
+    :: i >= count && KEEPS_CLAIM -> desc[t].ss = SS(q, SETTLED); goto CARRY_OVER
+    :: i >= count && !KEEPS_CLAIM -> goto CARRY_OVER
+#else
     :: else -> goto CARRY_OVER
+#endif
     fi;
 #ifdef FINE
     op = OPS_OF(t).op[i];
@@ -799,7 +844,11 @@ FINISH_WORD:
 #ifndef BUG_FINISH_BLIND
     atomic {
         if
+#ifdef BUG_SETTLED_EARLY
+        :: desc[t].ss != ss && !IS_OWNERS -> goto CARRY_OVER
+#else
         :: desc[t].ss != ss -> goto CARRY_OVER
+#endif
         :: else
         fi
     }
@@ -863,7 +912,11 @@ FINISH_WORD:
 #ifndef BUG_RELEASE_FIRST
     atomic {
         if
+#ifdef LEASES
+        :: owner[OP_CELL(op)] == REF(t, q) && !KEEPS_CLAIM -> owner[OP_CELL(op)] = 0
+#else
         :: owner[OP_CELL(op)] == REF(t, q) -> owner[OP_CELL(op)] = 0
+#endif
         :: else
         fi
     }
@@ -933,6 +986,9 @@ CARRY_OVER:
 #endif
         if
         :: desc[me].ss == SS(seq, SUCCESS) -> held = !held
+#ifdef LEASES
+        :: desc[me].ss == SS(seq, SETTLED) -> held = !held
+#endif
         :: desc[me].ss == SS(seq, REFUSED)
         :: else -> assert(false)
         fi
@@ -1052,7 +1108,7 @@ HELD:
     atomic { /* blocker_of() */
         w = desc[REF_WORKER(holder)].ss;
         if
-        :: SEQ(w) == REF_SEQ(holder) && STATUS(w) != BUILDING ->
+        :: SEQ(w) == REF_SEQ(holder) && !IS_OVER(w) ->
             own = false;
             mine_t = REF_WORKER(holder);
             mine_q = REF_SEQ(holder);

@@ -132,5 +132,9 @@ caught mutant_broken_lease_is_given_back_as_one safety assertion commit.pml \
     "${leases[@]}" -DSCRIPT=7 -DBUG_UNLEASE_BROKEN
 caught mutant_breaks_what_is_not_leased safety assertion commit.pml \
     "${leases[@]}" -DSCRIPT=7 -DBUG_BREAK_BLIND
+caught mutant_claims_are_void_before_the_lease_is_written safety assertion commit.pml \
+    "${leases[@]}" -DSCRIPT=6 -DBUG_SETTLED_EARLY
+caught mutant_owner_replaces_a_claim_that_is_not_over safety assertion commit.pml \
+    "${leases[@]}" -DSCRIPT=6 -DBUG_REPLACES_CLAIMS
 
 exit "$failed"

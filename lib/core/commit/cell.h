@@ -42,7 +42,9 @@ enum {
  * the claim finishes that commit before it believes the words. A write (CAS on word) comes before
  * the release of the claim (CAS on owner) -> the load_seq of owner that finds 0. */
 struct gang__cell {
-    gang__a64 owner; /* 0, or the commit that claims the cell: {seq:52 | worker:11 | 1} */
+    /* 0, or the commit that claims the cell: {seq:52 | worker:11 | 1}. If that is over the claim is
+     * void (gang__claim_is_void()). */
+    gang__a64 owner;
     gang__a64 word[GANG__CELL_WORDS];
 };
 _Static_assert(sizeof(struct gang__cell) == 64, "a cell is one cache line");
@@ -168,8 +170,9 @@ static inline enum gang__code gang__op_code(uint64_t where)
 
 /* A commit that every thread can carry on. Reused by sequence number; freed with the cluster. `ss`
  * is the only word that decides: BUILDING and UNDECIDED are stores of the owner, the decision is a
- * CAS of any thread -> gang__load of all that carry it on. The owner stores ss = BUILDING before it
- * changes another field; a helper loads the field first and ss after it, so that a new field
+ * CAS of any thread -> gang__load of all that carry it on. The owner stores ss = SETTLED after it
+ * has written all words -> the gang__load of a thread that meets a claim. It stores ss = BUILDING
+ * before it changes another field; a helper loads the field first and ss after it, so that a new field
  * implies a new ss. */
 struct gang__desc {
     gang__a64 ss;                   /* {seq:61 | status:3} */
@@ -195,6 +198,21 @@ struct gang__lease_row {
 /* Does the owner note what its commit does to the index? WHOLE: it has noted all nodes. */
 enum { GANG__MOVES_OFF, GANG__MOVES_NOTED, GANG__MOVES_WHOLE };
 
+/* An operation on a word of each cell of a commit. */
+struct gang__pattern_op {
+    unsigned word;
+    enum gang__code code;
+    uint64_t arg;
+};
+
+/* What a commit takes of each of its cells, which are alike. Borrowed until the commit is over. */
+struct gang__alike {
+    unsigned words;      /* of a cell; 0: the cells are not alike */
+    const uint64_t *row; /* payloads of a cell */
+    uint32_t count;      /* operations on a cell */
+    const struct gang__pattern_op *op;
+};
+
 /* The part of a worker that commits: its descriptor, and what only its owner uses. */
 struct gang__committer {
     struct gang__desc desc;
@@ -213,6 +231,7 @@ struct gang__committer {
     uint32_t move_count;
     uint32_t moves;
     uint32_t class_id; /* of the node that the worker moved last: a guess at the next one's */
+    struct gang__alike alike;
     struct gang__op *old_ops[40]; /* outgrown arrays, which helpers may still read */
     uint32_t old_count;
     int64_t commits; /* commits that took effect */
@@ -275,6 +294,20 @@ static inline void gang__overflow_free(const struct gang_mem *mem, gang__a64 *ov
 static inline struct gang__chunk *gang__chunk_of(const struct gang__cells *c, uint32_t slot)
 {
     return gang__load(&c->chunk[slot / GANG__CHUNK]);
+}
+
+/* The same for slots that mostly lie in the chunk of the one before. */
+struct gang__chunk_memo {
+    uint32_t number; /* UINT32_MAX: none yet */
+    struct gang__chunk *chunk;
+};
+static inline struct gang__chunk *gang__chunk_like(const struct gang__cells *c, uint32_t slot,
+                                                   struct gang__chunk_memo *last)
+{
+    if (slot / GANG__CHUNK != last->number)
+        last->chunk = gang__chunk_of(c, slot);
+    last->number = slot / GANG__CHUNK;
+    return last->chunk;
 }
 
 /* Where the words of a slot are. The pointer to those past the cell lies on a cache line of its

@@ -19,6 +19,12 @@ static void help(struct gang__cells *c, gang__a64 *owner)
     }
 }
 
+bool gang__claim_is_void(struct gang__cells *c, uint64_t owner)
+{
+    struct gang__target t;
+    return !gang__blocker_of(c, owner, &t);
+}
+
 void gang__cell_help(struct gang__cells *c, uint32_t slot)
 {
     help(c, &gang__chunk_of(c, slot)->cell[slot % GANG__CHUNK].owner);

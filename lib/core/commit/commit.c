@@ -5,12 +5,13 @@
  *   cell        owner word and value words, one row for each node (core/commit/word.h)
  *   descriptor  one for each worker: ss = {seq, status}, and the operations, sorted by slot
  *   status      BUILDING (idle or being filled), UNDECIDED, SUCCESS, REFUSED; LABELLED is a SUCCESS
- *               while a snapshot was being taken
+ *               while a snapshot was being taken; SETTLED a SUCCESS of which all words are written
  *
  * Protocol, by the worker itself or by any helper (`run`)
  *   claim    cell by cell in slot order: owner 0 -> ref of this operation. If another operation
  *            that is not over claims the cell, carry that one on first, then come back. If the
- *            operation of a claim is over, a late helper left the claim: clear it.
+ *            operation of a claim is over (SETTLED, or its owner has begun another), a late helper
+ *            left the claim, or the owner did: clear it, or claim in its place.
  *            A cell that is leased bars all operations but those about the lease (lease.c): then
  *            the operation is refused, and its owner breaks the lease and begins again.
  *   agree    while the operation is undecided its claimed cells cannot change, so every helper
@@ -26,7 +27,8 @@
  *   finish   LABELLED: save the words of the cell for snapshots that need them
  *            (core/commit/snapshot_save.c). LABELLED, SUCCESS: each word agreed -> new, by
  *            compare-and-swap (versions make a late one fail). Then each owner ref -> 0. In this
- *            order, or another commit could slip in between.
+ *            order, or another commit could slip in between. The owner may leave claims, and then
+ *            stores SETTLED: it does so on nodes that it leased (commit_short.c).
  *
  * Why it is atomic: a reader that meets a claimed cell finishes that commit before it believes the
  * words (gang__cell_read). So no reader believes the old word of a decided commit, and none sees
@@ -217,6 +219,20 @@ uint64_t gang__commit_decide(struct gang__cells *c, const struct gang__target *t
     return gang__load(&t->w->desc.ss);
 }
 
+/* The owner's commit took effect, and the owner agreed to all words itself; `by_short`: to some by
+ * gang__commit_carry_short(). If claims are left, SETTLED says that they are void. */
+static void finish_own(struct gang__cells *c, const struct gang__target *t,
+                       const struct gang__list *l, uint64_t ss, bool by_short)
+{
+    uint32_t i = 0;
+    bool claims_left =
+        by_short && gang__ss_status(ss) == GANG__SUCCESS && gang__commit_finish_short(c, t, l, &i);
+    if (i < l->count)
+        gang__commit_finish_own(c, t, l, ss, i);
+    if (claims_left)
+        gang__store(&t->w->desc.ss, gang__ss_of(t->seq, GANG__SETTLED));
+}
+
 /* Carries one commit on from operation *at. Ends when it is over (decided and finished), or blocked
  * by another commit, which goes into *blocker; *at then says where to go on. `own`: the caller owns
  * the descriptor. */
@@ -226,10 +242,11 @@ static enum carry_result carry(struct gang__cells *c, const struct gang__target 
     struct gang__list l = gang__list_of(t);
     uint64_t undecided = gang__ss_of(t->seq, GANG__UNDECIDED);
     bool fits = true;
-    uint32_t i = *at;
+    uint32_t i = *at, by_short = 0;
     if (own && i == 0 && l.count &&
-        gang__is_lease_code(gang__op_code(gang__load_relaxed(&l.ops[0].where))))
-        i = gang__leases_carry_own(c, t, &l);
+        (t->w->alike.words ||
+         gang__is_lease_code(gang__op_code(gang__load_relaxed(&l.ops[0].where)))))
+        i = by_short = gang__commit_carry_short(c, t, &l);
     uint64_t ss = gang__load(&t->w->desc.ss);
     struct gang__bucket_memo last;
     gang__bucket_memo_init(&last);
@@ -273,7 +290,7 @@ static enum carry_result carry(struct gang__cells *c, const struct gang__target 
     if (ss == undecided)
         ss = gang__commit_decide(c, t, &l, own, fits);
     if (own && fits && i == l.count && gang__ss_took_effect(ss))
-        gang__commit_finish_own(c, t, &l, ss);
+        finish_own(c, t, &l, ss, by_short > 0);
     else if (gang__is_current(t, ss) && ss != undecided)
         gang__commit_finish(c, t, ss);
     return OVER;

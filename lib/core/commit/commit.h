@@ -70,10 +70,46 @@ static inline void gang__commit_add(struct gang__committer *w, uint32_t slot, un
 bool gang__commit_lease(struct gang__committer *w, uint32_t slot, const uint64_t *payload,
                         unsigned words);
 
-/* Describes the lease of one more node, with the payloads of the lease described before. */
-static inline void gang__commit_lease_more(struct gang__committer *w, uint32_t slot)
+/* Describes the leases of more nodes, with the payloads of the lease described before. Of each `slot`
+ * the lower half counts. */
+static inline void gang__commit_lease_more(struct gang__committer *w, const uint64_t *slot,
+                                           size_t count)
 {
-    gang__commit_add(w, slot, GANG__WORD_HEAD, GANG__OP_LEASE, 0);
+    struct gang__op *op = gang__load_relaxed(&w->desc.ops) + w->op_count;
+    for (size_t i = 0; i < count; i++, op++) {
+        gang__store(&op->where, gang__op_where((uint32_t)slot[i], GANG__WORD_HEAD, GANG__OP_LEASE));
+        gang__store(&op->arg, 0);
+        gang__store(&op->agreed, w->unagreed);
+        op->next = GANG__UNFORESEEN;
+    }
+    w->op_count += (uint32_t)count;
+}
+
+/* Describes a whole commit that takes the same of each of these cells, which have this row. Each
+ * operation takes, and fits the row. Of each `slot` the lower half counts; they ascend. */
+static inline void gang__commit_alike(struct gang__committer *w, const struct gang__alike *what,
+                                      const uint64_t *slot, size_t count)
+{
+    struct gang__op *op = gang__load_relaxed(&w->desc.ops);
+    uint64_t where[GANG__CELL_WORDS], arg[GANG__CELL_WORDS], foreseen[GANG__CELL_WORDS];
+    const uint64_t unagreed = w->unagreed;
+    const uint32_t ops = what->count;
+    for (uint32_t k = 0; k < ops; k++) {
+        where[k] = gang__op_where(0, what->op[k].word, what->op[k].code);
+        arg[k] = what->op[k].arg;
+        foreseen[k] = what->row[what->op[k].word];
+    }
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t at = (uint32_t)slot[i];
+        for (uint32_t k = 0; k < ops; k++, op++) {
+            gang__store(&op->where, where[k] | at);
+            gang__store(&op->arg, arg[k]);
+            gang__store(&op->agreed, unagreed);
+            op->next = foreseen[k];
+        }
+    }
+    w->op_count = (uint32_t)(op - gang__load_relaxed(&w->desc.ops));
+    w->alike = *what;
 }
 
 /* Describes the end of a lease, if these amounts (head first: millicores) are all that the leased
@@ -147,6 +183,31 @@ static inline void gang__lease_mask(uint64_t *payload, unsigned words)
         payload[i] = 0;
 }
 
+/* Does one of the first words of a cell (1 to GANG__CELL_WORDS) have another payload than in the
+ * row? Unrolled: a loop takes twice as long. */
+static inline bool gang__cell_differs(const struct gang__cell *cell, const uint64_t *row,
+                                      unsigned words)
+{
+    uint64_t differ = 0;
+    switch (words) {
+    case 7:
+        differ |= gang__load(&cell->word[6]) ^ row[6]; /* fallthrough */
+    case 6:
+        differ |= gang__load(&cell->word[5]) ^ row[5]; /* fallthrough */
+    case 5:
+        differ |= gang__load(&cell->word[4]) ^ row[4]; /* fallthrough */
+    case 4:
+        differ |= gang__load(&cell->word[3]) ^ row[3]; /* fallthrough */
+    case 3:
+        differ |= gang__load(&cell->word[2]) ^ row[2]; /* fallthrough */
+    case 2:
+        differ |= gang__load(&cell->word[1]) ^ row[1]; /* fallthrough */
+    default:
+        differ |= gang__load(&cell->word[0]) ^ row[0];
+    }
+    return gang__payload(differ) != 0;
+}
+
 /* Reads the payloads of the first `words` words of a cell at one instant. Carries a commit that
  * claims the cell to its end. Lock-free. Call it inside a read section, or for a slot that cannot
  * go away. */
@@ -155,6 +216,10 @@ void gang__cell_read(struct gang__cells *c, uint32_t slot, uint64_t *payload, un
 /* The same for `words` words of health, from `first` on. */
 void gang__cell_read_from(struct gang__cells *c, uint32_t slot, unsigned first, uint64_t *payload,
                           unsigned words);
+
+/* Is the commit over whose name an owner word has? Then the claim is void: the words of the cell say
+ * all. */
+bool gang__claim_is_void(struct gang__cells *c, uint64_t owner);
 
 /* Carries the commit that claims a cell, if any, to its end. Lock-free. */
 void gang__cell_help(struct gang__cells *c, uint32_t slot);

@@ -49,10 +49,10 @@ void gang__commit_finish(struct gang__cells *c, const struct gang__target *t, ui
 }
 
 void gang__commit_finish_own(struct gang__cells *c, const struct gang__target *t,
-                             const struct gang__list *l, uint64_t ss)
+                             const struct gang__list *l, uint64_t ss, uint32_t i)
 {
     uint64_t snap = gang__ss_status(ss) == GANG__LABELLED ? gang__load_seq(&c->snap) : 0;
-    const struct gang__op *op = l->ops, *end = l->ops + l->count;
+    const struct gang__op *op = l->ops + i, *end = l->ops + l->count;
     while (op < end) {
         uint64_t where = gang__load_relaxed(&op->where);
         uint32_t slot = gang__op_slot(where);

@@ -6,6 +6,7 @@
  *   commit_run.c     the owner's side
  *   commit_raise.c   raises the index before the decision
  *   lease.c          whole nodes, taken by one word
+ *   commit_short.c   the owner's short ways through leases and through cells that are alike
  *   commit_finish.c  writes what was decided, gives up the claims
  *   cell_read.c      readers, which carry on the commits that they meet */
 #ifndef GANG__CORE_COMMIT_IN_H
@@ -19,7 +20,8 @@ enum {
     GANG__UNDECIDED = 1,
     GANG__SUCCESS = 2,
     GANG__REFUSED = 3,
-    GANG__LABELLED = 4
+    GANG__LABELLED = 4,
+    GANG__SETTLED = 5
 };
 
 #define GANG__STATUS_BITS 3
@@ -45,7 +47,8 @@ static inline unsigned gang__ss_status(uint64_t ss)
 
 static inline bool gang__ss_took_effect(uint64_t ss)
 {
-    return gang__ss_status(ss) == GANG__SUCCESS || gang__ss_status(ss) == GANG__LABELLED;
+    return gang__ss_status(ss) == GANG__SUCCESS || gang__ss_status(ss) == GANG__LABELLED ||
+           gang__ss_status(ss) == GANG__SETTLED;
 }
 
 static inline uint64_t gang__ref_of(uint32_t worker, uint64_t seq)
@@ -60,9 +63,16 @@ struct gang__target {
     uint64_t ref;
 };
 
+/* A commit that is over has nothing left to write: its claims say nothing, and any thread may
+ * replace them. */
+static inline bool gang__ss_is_over(uint64_t ss)
+{
+    return gang__ss_status(ss) == GANG__BUILDING || gang__ss_status(ss) == GANG__SETTLED;
+}
+
 static inline bool gang__is_current(const struct gang__target *t, uint64_t ss)
 {
-    return gang__ss_seq(ss) == t->seq && gang__ss_status(ss) != GANG__BUILDING;
+    return gang__ss_seq(ss) == t->seq && !gang__ss_is_over(ss);
 }
 
 static inline struct gang__target gang__target_of(struct gang__committer *w, uint64_t seq)
@@ -78,8 +88,9 @@ static inline bool gang__blocker_of(struct gang__cells *c, uint64_t owner, struc
     struct gang__committer *w = gang__load(&c->worker[owner >> 1 & GANG__WORKER_MASK]);
     uint64_t ss = gang__load(&w->desc.ss);
     *t = gang__target_of(w, gang__ss_seq(ss));
-    return t->ref == owner && gang__ss_status(ss) != GANG__BUILDING;
+    return t->ref == owner && !gang__ss_is_over(ss);
 }
+
 /* ---- operations ------------------------------------------------------------------------------ */
 
 struct gang__operation {
@@ -146,12 +157,18 @@ static inline bool gang__is_lease_code(enum gang__code code)
 uint32_t gang__lease_judge(const struct gang__list *l, uint32_t i, uint32_t slot,
                            const struct gang__words *words, uint64_t *word);
 
-/* Carries the owner's commit on through the leases, and the ends of leases, that it begins with, in
- * fewer steps than carry() takes for each: claims their cells, agrees, and notes what moves in the
- * index. Ends at the first operation that is not about a lease, that does not fit or that another
- * commit is in the way of. carry() goes on there. Returns the number of that operation. */
-uint32_t gang__leases_carry_own(struct gang__cells *c, const struct gang__target *t,
-                                const struct gang__list *l);
+/* The owner's short ways (commit_short.c). They carry its commit on through the leases and ends of
+ * leases that it begins with, or through cells that are alike: claim them, agree, and note what
+ * moves in the index. They end at the first operation that does not fit or that another commit is
+ * in the way of, or that is of another kind. Returns its number; carry() goes on there. */
+uint32_t gang__commit_carry_short(struct gang__cells *c, const struct gang__target *t,
+                                  const struct gang__list *l);
+
+/* Writes the words of these operations, if the commit was decided without a label and the owner
+ * agreed to all words itself. Returns whether claims of leased nodes are left; *done: operations
+ * that are over. */
+bool gang__commit_finish_short(struct gang__cells *c, const struct gang__target *t,
+                               const struct gang__list *l, uint32_t *done);
 
 /* After a refusal by leases alone: breaks those of the cells of the last commit, and describes it
  * again. */
@@ -160,9 +177,9 @@ void gang__leases_break(struct gang__committer *w);
 /* Writes the words of a commit that was decided, and gives up its claims. */
 void gang__commit_finish(struct gang__cells *c, const struct gang__target *t, uint64_t ss);
 
-/* The same by the owner, which agreed to all words itself and has noted the words that come
- * next. */
+/* The same by the owner, from operation `i` on, which agreed to all words itself and has noted the
+ * words that come next. */
 void gang__commit_finish_own(struct gang__cells *c, const struct gang__target *t,
-                             const struct gang__list *l, uint64_t ss);
+                             const struct gang__list *l, uint64_t ss, uint32_t i);
 
 #endif

@@ -34,6 +34,7 @@ void gang__commit_begin(struct gang__committer *w)
     w->op_count = 0;
     if (gang__load_relaxed(&w->lease.words))
         gang__store(&w->lease.words, 0);
+    w->alike.words = 0;
     w->moves = GANG__MOVES_OFF;
     w->unagreed = GANG__UNAGREED | (w->seq & GANG__AGREED_SEQ_MASK);
     gang__store(&w->desc.when, w->unagreed);

@@ -144,13 +144,18 @@ static inline void gang__index_update(struct gang__cells *c, const uint64_t *key
 gang_result gang__index_moves_reserve(struct gang__committer *w, size_t moves);
 bool gang__index_move_new(struct gang__committer *w, uint32_t slot, uint32_t class_id,
                           struct gang__buckets from, struct gang__buckets to, uint64_t key);
+static inline uint64_t gang__index_move_key(uint32_t hint, struct gang__buckets to,
+                                            uint32_t class_id)
+{
+    return (uint64_t)hint << 32 | (uint64_t)gang__bucket_hint_of(to) << 8 | class_id;
+}
 static inline bool gang__index_move_add(struct gang__committer *w, struct gang__chunk *chunk,
                                         uint32_t slot, struct gang__layout layout,
                                         struct gang__buckets to)
 {
     uint32_t hint = gang__load(&gang__slot_at(chunk, slot)->bucket_hint);
     uint32_t base = slot - slot % GANG__FAN, bit = UINT32_C(1) << slot % GANG__FAN;
-    uint64_t key = (uint64_t)hint << 32 | (uint64_t)gang__bucket_hint_of(to) << 8 | layout.class_id;
+    uint64_t key = gang__index_move_key(hint, to, layout.class_id);
     struct gang__index_move *last = w->move_count ? &w->move[w->move_count - 1] : NULL;
     if (last && last->base == base && last->key == key) {
         last->bits |= bit;

@@ -79,7 +79,7 @@ bool gang__commit_lease(struct gang__committer *w, uint32_t slot, const uint64_t
         gang__store(&row->payload[i], payload[i]);
     if (!count)
         gang__store(&row->words, words);
-    gang__commit_lease_more(w, slot);
+    gang__commit_lease_more(w, &(uint64_t){slot}, 1);
     return true;
 }
 
@@ -142,82 +142,4 @@ void gang__leases_break(struct gang__committer *w)
         gang__store(&list[i].agreed, w->unagreed);
         list[i].next = GANG__UNFORESEEN; /* the owner had noted the words that come next */
     }
-}
-
-/* ---- the owner's short way through leases ---------------------------------------------------- */
-
-/* The same as gang__lease_fits() for the owner, from its own row. */
-static inline bool is_at_row(const struct gang__cell *cell, const uint64_t *row, unsigned words)
-{
-    uint64_t differ = 0;
-    for (unsigned i = 0; i < words; i++)
-        differ |= gang__load(&cell->word[i]) ^ row[i];
-    return gang__payload(differ) == 0;
-}
-
-/* The buckets of a claimed node after the end of its lease. The nodes of a gang are mostly like
- * `last`. */
-static inline struct gang__buckets buckets_unleased(const struct gang__cell *cell,
-                                                    struct gang__layout layout,
-                                                    struct gang__bucket_memo *last)
-{
-    unsigned end = GANG__WORD_SHARES + gang__share_words(layout);
-    uint64_t differ = gang__load(&cell->word[GANG__WORD_HEAD]) ^ last->payload[GANG__WORD_HEAD];
-    for (unsigned i = GANG__WORD_SHARES; i < last->end; i++)
-        differ |= gang__load(&cell->word[i]) ^ last->payload[i];
-    if (end == last->end && gang__payload(differ) == 0)
-        return last->buckets;
-    uint64_t payload[GANG__BUCKET_WORDS];
-    for (unsigned i = 0; i < end; i++)
-        last->payload[i] = payload[i] = gang__payload(gang__load(&cell->word[i]));
-    payload[GANG__WORD_HEAD] &= ~GANG__HEAD_LEASED;
-    last->end = end;
-    last->buckets = gang__buckets_of(layout, payload);
-    return last->buckets;
-}
-
-uint32_t gang__leases_carry_own(struct gang__cells *c, const struct gang__target *t,
-                                const struct gang__list *l)
-{
-    struct gang__committer *w = t->w;
-    const uint64_t undecided = gang__ss_of(t->seq, GANG__UNDECIDED);
-    const struct gang__buckets none = {0, gang__bucket_for_cpu(0)};
-    uint64_t row[GANG__CELL_WORDS];
-    unsigned words = (unsigned)gang__load_relaxed(&w->lease.words);
-    struct gang__bucket_memo last;
-    gang__bucket_memo_init(&last);
-    last.payload[GANG__WORD_HEAD] = 0;
-    for (unsigned i = 0; i < words; i++)
-        row[i] = gang__load_relaxed(&w->lease.payload[i]);
-    uint32_t i = 0;
-    for (; i < l->count; i++) {
-        struct gang__op *op = &l->ops[i];
-        uint64_t where = gang__load_relaxed(&op->where);
-        enum gang__code code = gang__op_code(where);
-        bool takes = code == GANG__OP_LEASE;
-        if (!takes && code != GANG__OP_UNLEASE)
-            break;
-        uint32_t slot = gang__op_slot(where);
-        struct gang__chunk *chunk = gang__chunk_of(c, slot);
-        struct gang__cell *cell = &chunk->cell[slot % GANG__CHUNK];
-        gang__hook(GANG__STEP_CLAIM);
-        if (gang__load(&cell->owner) != 0 || !gang__cas(&cell->owner, 0, t->ref))
-            break;
-        gang__hook(GANG__STEP_AGREE);
-        uint64_t head = gang__load(&cell->word[GANG__WORD_HEAD]);
-        if (!gang__op_fits(code, 0, head) || (takes && !is_at_row(cell, row, words)))
-            break;
-        if (w->moves != GANG__MOVES_OFF) {
-            struct gang__layout layout = gang__layout_at(chunk, slot);
-            struct gang__buckets to = takes ? none : buckets_unleased(cell, layout, &last);
-            if (!gang__index_move_add(w, chunk, slot, layout, to))
-                w->moves = GANG__MOVES_OFF;
-        }
-        if (gang__load(&w->desc.ss) != undecided)
-            break;
-        op->next = gang__op_next(code, 0, head);
-        gang__hook(GANG__STEP_NOTE);
-        gang__store(&op->agreed, head);
-    }
-    return i;
 }

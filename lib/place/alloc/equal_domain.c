@@ -83,7 +83,8 @@ static void look_at_node(struct finding *f, uint32_t slot, const struct gang__no
     bool same_type = gang__node_type_at(chunk, slot) == m->type;
     struct gang__misfit misfit;
     gang__hook(GANG__STEP_READ);
-    if (gang__load_seq(&cell->owner) != 0) {
+    uint64_t owner = gang__load_seq(&cell->owner);
+    if (owner && !gang__claim_is_void(&p->c->commit, owner)) {
         f->off = true;
         return;
     }

@@ -109,7 +109,9 @@ static void note_tasks(struct gang__node_pattern *m, const struct gang__plan *p)
     m->entry_words = 0;
     for (uint32_t i = 0; i < m->per_node; i++) {
         const struct gang__task_plan *task = &p->tasks.plan[i];
-        m->entry_words += gang__record_put_task(p, task, m->entry + m->entry_words);
+        uint64_t *entry = m->entry + m->entry_words;
+        m->entry_words += gang__record_put_task(p, task, entry);
+        entry[1] &= ~(uint64_t)UINT32_MAX; /* the number */
         m->gpus[i] = task->gpus;
     }
 }

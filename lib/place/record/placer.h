@@ -12,13 +12,6 @@ enum {
     GANG__PATTERN_TASKS = 16 /* on a node, at most */
 };
 
-/* An operation on a word of each node of a gang. */
-struct gang__pattern_op {
-    unsigned word;
-    enum gang__code code;
-    uint64_t arg;
-};
-
 /* What one node of a gang looks like that takes the same of equal, wholly free nodes
  * (place/alloc/equal_nodes.h). */
 struct gang__node_pattern {

@@ -32,12 +32,34 @@ static inline uint32_t next_candidate(struct gang__node_search *s, uint32_t clas
     return slot < end ? slot : GANG__NO_SLOT;
 }
 
+/* Are all nodes that the walk meets to be offered as they are? */
+static inline bool offers_words(const struct gang__node_search *s)
+{
+    return s->offer_word && s->scope->level == GANG__NO_LEVEL && !s->check_match &&
+           s->at_least <= 1;
+}
+
+static int64_t offer_word(struct gang__node_search *s, uint32_t class_id, unsigned bucket,
+                          uint32_t base, uint32_t bits)
+{
+    bool ends = false;
+    uint32_t wrong = s->offer_word(s->options->user, base, bits, &ends);
+    for (; wrong; wrong &= wrong - 1)
+        gang__index_repair(&s->p->c->commit, class_id, base + (uint32_t)__builtin_ctz(wrong),
+                           bucket);
+    if (ends)
+        s->want = 0;
+    return ends;
+}
+
 /* Visits the candidates of one index word. A node that takes nothing stands in the wrong bucket,
  * unless another commit claims the node. */
 static int64_t walk_word(struct gang__node_search *s, uint32_t class_id, unsigned bucket,
                          uint32_t base, uint32_t bits)
 {
     int64_t done = 0;
+    if (offers_words(s))
+        return bits && s->want ? offer_word(s, class_id, bucket, base, bits) : 0;
     for (; bits && s->want && !s->p->out.failed; bits &= bits - 1) {
         uint32_t slot = base + (uint32_t)__builtin_ctz(bits);
         int64_t here = gang__search_visit(s, slot);

@@ -138,6 +138,7 @@ static inline void search_init(struct gang__node_search *s, struct gang__plan *p
     s->nodes_left = options->max_nodes;
     s->at_least = options->at_least;
     s->options = options;
+    s->offer_word = NULL;
     s->key_at = s->key_count = 0;
     s->listed = s->check_tier = false;
     s->check_match = gang__group_filters(p, s->g);
@@ -159,21 +160,37 @@ static inline bool is_simple(const struct gang__node_search *s)
            policy->way != GANG__WAY_SCORE && !policy->one_each;
 }
 
+static inline int64_t run_search(struct gang__node_search *s, int64_t want)
+{
+    struct gang__plan *p = s->p;
+    size_t keys = p->keys.count;
+    s->want = want;
+    int64_t done = gang__tier_count(s->tiers) != 1 ? search_tiers(s)
+                   : is_simple(s) ? gang__index_walk(s, gang__policy_of(s->options->policy)->way)
+                                  : search_tier(s);
+    gang__keys_pop(p, keys);
+    if (s->mismatches)
+        gang__match_cache_missed(s->g, s->mismatches);
+    return done;
+}
+
 int64_t gang__search_with(struct gang__plan *p, uint32_t group, int64_t want,
                           const struct gang__scope *scope,
                           const struct gang__search_options *options)
 {
     struct gang__node_search s;
-    size_t keys = p->keys.count;
     search_init(&s, p, group, scope, options);
-    s.want = want;
-    int64_t done = gang__tier_count(s.tiers) != 1 ? search_tiers(&s)
-                   : is_simple(&s) ? gang__index_walk(&s, gang__policy_of(options->policy)->way)
-                                   : search_tier(&s);
-    gang__keys_pop(p, keys);
-    if (s.mismatches)
-        gang__match_cache_missed(s.g, s.mismatches);
-    return done;
+    return run_search(&s, want);
+}
+
+int64_t gang__search_words(struct gang__plan *p, uint32_t group, int64_t want,
+                           const struct gang__search_options *options, gang__offer_word *offer_word)
+{
+    struct gang__node_search s;
+    struct gang__scope all = gang__scope_all();
+    search_init(&s, p, group, &all, options);
+    s.offer_word = offer_word;
+    return run_search(&s, want);
 }
 
 int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,

@@ -30,6 +30,14 @@ int64_t gang__search_with(struct gang__plan *p, uint32_t group, int64_t want,
                           const struct gang__scope *scope,
                           const struct gang__search_options *options);
 
+/* The same over all nodes with options that offer. Where nothing has to be checked of a node before
+ * it is offered, the nodes of an index word are offered at once to `offer_word`. It returns those
+ * that do not belong in the row; *ends is false, and true ends the search. */
+typedef uint32_t gang__offer_word(void *user, uint32_t base, uint32_t bits, bool *ends);
+int64_t gang__search_words(struct gang__plan *p, uint32_t group, int64_t want,
+                           const struct gang__search_options *options,
+                           gang__offer_word *offer_word);
+
 /* Does the index alone prove that so many tasks of whole devices do not fit? It counts each node at
  * least at its free capacity, so a yes is as true as a search with GANG__ORDER_PROOF, and needs no
  * plan. */

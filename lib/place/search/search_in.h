@@ -34,6 +34,7 @@ struct gang__node_search {
     int64_t nodes_left;  /* plan tasks on at most so many more nodes */
     int64_t at_least;    /* see struct gang__search_options */
     const struct gang__search_options *options;
+    gang__offer_word *offer_word;   /* of gang__search_words(); else NULL */
     struct gang__match_query match; /* of the group; match.cache NULL: none */
     uint64_t mismatches;            /* nodes that were visited and do not match */
     size_t key_at, key_count;       /* of list_walk.c: all nodes in their order, in plan.keys */
