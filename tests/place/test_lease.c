@@ -128,8 +128,8 @@ static uint64_t owner_of(int i)
     return gang__load(&gang__chunk_of(&cluster->commit, slot)->cell[slot % GANG__CHUNK].owner);
 }
 
-/* The commit of a lease leaves its claims, which say nothing. Readers clear them, and the end of the
- * lease claims in their place. A free node is left without a claim. */
+/* The commit of a lease leaves its claims, which say nothing. Readers clear them, and the end of
+ * the lease claims in their place. A free node is left without a claim. */
 START_TEST(claims_of_leased_nodes_are_void)
 {
     gang_worker *other;
@@ -374,7 +374,7 @@ START_TEST(node_that_changed_is_not_leased)
 }
 END_TEST
 
-/* The same where all GPUs and half of the rest are taken of equal nodes, by a gang without a plan. */
+/* The same where all GPUs and half of the rest are taken of equal nodes, without a plan. */
 START_TEST(equal_node_that_changed_is_not_taken)
 {
     gang_request *halves = lease_halves(cluster, NODES);

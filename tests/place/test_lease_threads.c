@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Leases among threads. A thread that grants, ends or breaks leases, or takes the same of equal
- * nodes, is stopped at each step in turn, and stays stopped while another one reads, places, drains and takes snapshots. And threads
- * that lease pairs of nodes run beside one that breaks the leases: each snapshot shows pairs. */
+ * nodes, is stopped at each step in turn, and stays stopped while another one reads, places,
+ * drains and takes snapshots. And threads that lease pairs of nodes run beside one that breaks the
+ * leases: each snapshot shows pairs. */
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The short way to the node of a single task, beside the long one: two clusters of the same random
  * machines get the same random calls. On one of them the short way is switched off. Each answer is
- * the same: the same refusals, nodes, devices and cores. The same holds for the commit of operations
- * on one cell (commit_one.c): the words of all cells are the same, and what the index knows of
- * them. */
+ * the same: the same refusals, nodes, devices and cores. The same holds for the commit of
+ * operations on one cell (commit_one.c): the words of all cells are the same, and what the index
+ * knows of them. */
 #include <string.h>
 
 #include "base/atomic.h"

@@ -172,8 +172,8 @@ static inline enum gang__code gang__op_code(uint64_t where)
  * is the only word that decides: BUILDING and UNDECIDED are stores of the owner, the decision is a
  * CAS of any thread -> gang__load of all that carry it on. The owner stores ss = SETTLED after it
  * has written all words -> the gang__load of a thread that meets a claim. It stores ss = BUILDING
- * before it changes another field; a helper loads the field first and ss after it, so that a new field
- * implies a new ss. */
+ * before it changes another field; a helper loads the field first and ss after it, so that a new
+ * field implies a new ss. */
 struct gang__desc {
     gang__a64 ss;                   /* {seq:61 | status:3} */
     _Atomic(struct gang__op *) ops; /* replaced by larger arrays; the old ones are kept */

@@ -70,8 +70,8 @@ static inline void gang__commit_add(struct gang__committer *w, uint32_t slot, un
 bool gang__commit_lease(struct gang__committer *w, uint32_t slot, const uint64_t *payload,
                         unsigned words);
 
-/* Describes the leases of more nodes, with the payloads of the lease described before. Of each `slot`
- * the lower half counts. */
+/* Describes the leases of more nodes, with the payloads of the lease described before. Of each
+ * `slot` the lower half counts. */
 static inline void gang__commit_lease_more(struct gang__committer *w, const uint64_t *slot,
                                            size_t count)
 {
@@ -217,8 +217,8 @@ void gang__cell_read(struct gang__cells *c, uint32_t slot, uint64_t *payload, un
 void gang__cell_read_from(struct gang__cells *c, uint32_t slot, unsigned first, uint64_t *payload,
                           unsigned words);
 
-/* Is the commit over whose name an owner word has? Then the claim is void: the words of the cell say
- * all. */
+/* Is the commit over whose name an owner word has? Then the claim is void: the words of the cell
+ * say all. */
 bool gang__claim_is_void(struct gang__cells *c, uint64_t owner);
 
 /* Carries the commit that claims a cell, if any, to its end. Lock-free. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The owner's commit of operations on one cell, as most single tasks are: the same steps in the same
- * order as carry() takes (commit.c), without what many cells and helpers need. Where a step does
- * not go as usual it ends, and carry() goes on from what is claimed and agreed by then; so carry()
- * is its oracle (tests/place/test_single.c). */
+/* The owner's commit of operations on one cell, as most single tasks are: the same steps in the
+ * same order as carry() takes (commit.c), without what many cells and helpers need. Where a step
+ * does not go as usual it ends, and carry() goes on from what is claimed and agreed by then; so
+ * carry() is its oracle (tests/place/test_single.c). */
 #include "core/commit/commit_in.h"
 
 #ifdef GANG_TEST_HOOKS

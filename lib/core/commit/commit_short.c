@@ -26,8 +26,8 @@ static inline struct gang__buckets buckets_unleased(const struct gang__cell *cel
     return last->buckets;
 }
 
-/* Claims a cell for the owner's commit, also in place of a claim that is over. False: another commit
- * is in the way, or a helper was here before. */
+/* Claims a cell for the owner's commit, also in place of a claim that is over. False: another
+ * commit is in the way, or a helper was here before. */
 static inline bool claim_own(struct gang__cells *c, const struct gang__target *t,
                              struct gang__cell *cell)
 {
@@ -234,10 +234,10 @@ static void finish_alike(struct gang__cells *c, const struct gang__target *t,
     }
 }
 
-/* Why a claim may stay on a leased node: when ss says SETTLED all words are written, so the claim is
- * one of a commit that is over, like that of a late helper. Whoever needs the cell clears or
- * replaces it. Mostly that is the end of the lease, which has to claim the cell anyhow; searches do
- * not meet the node meanwhile. A node that is free again is left without a claim. */
+/* Why a claim may stay on a leased node: when ss says SETTLED all words are written, so the claim
+ * is one of a commit that is over, like that of a late helper. Whoever needs the cell clears or
+ * replaces it. Mostly that is the end of the lease, which has to claim the cell anyhow; searches
+ * do not meet the node meanwhile. A node that is free again is left without a claim. */
 static uint32_t finish_leases(struct gang__cells *c, const struct gang__target *t,
                               const struct gang__list *l)
 {

@@ -32,8 +32,8 @@ static bool is_off(void)
 
 /* ---- finding the nodes ----------------------------------------------------------------------- */
 
-/* The nodes that were found are kept as runs {first slot of an index word | its nodes}, in the order
- * of the search, and then as slots in the same memory. */
+/* The nodes that were found are kept as runs {first slot of an index word | its nodes}, in the
+ * order of the search, and then as slots in the same memory. */
 struct search {
     struct gang__plan *p;
     struct gang__node_pattern *pattern;

@@ -22,8 +22,8 @@ static unsigned chunk_of(uint32_t index, uint64_t *offset)
     return log - GANG__FIRST_RECORDS_LOG;
 }
 
-/* Where the node of the first task of a record is noted: see gang__alloc_node_hint(). The hints of a
- * chunk lie behind its records, sixteen in a cache line. */
+/* Where the node of the first task of a record is noted: see gang__alloc_node_hint(). The hints of
+ * a chunk lie behind its records, sixteen in a cache line. */
 static inline gang__a32 *node_hint_of(struct gang__alloc *a, uint32_t index)
 {
     uint64_t offset;
