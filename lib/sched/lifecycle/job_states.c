@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When may the gangs of a job wait in an order, and in which state is the job? How does a job stop,
- * end, and leave memory? */
+/* When may the gangs of a job wait in an order, and in which state is the job? How does a job stop
+ * and end? */
 #include <string.h>
 
 #include "place/request/request.h"
@@ -12,36 +12,6 @@
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
-
-/* ---- freeing --------------------------------------------------------------------------------- */
-
-void gang__job_free(gang_sched *s, struct gang__job *job)
-{
-    while (job->waiters) {
-        struct gang__waiter *w = job->waiters;
-        job->waiters = w->next;
-        gang__release(&s->mem, w);
-    }
-    gang__wake_forget_job(s, job);
-    for (uint32_t i = 0; i < job->gang_count; i++) {
-        struct gang__gang *g = &job->gang[i];
-        gang__calendar_forget(s, g);
-        if (g->waits_as || g->request_class)
-            gang__request_class_unref(s, g->waits_as ? g->waits_as : g->request_class);
-        if (g->later_class)
-            gang__request_class_unref(s, g->later_class);
-        gang__request_text_unref(&s->mem, g->text);
-        gang__request_text_unref(&s->mem, g->later_text);
-        gang__release(&s->mem, g->order.grow_class);
-        gang__release(&s->mem, g->places);
-        gang__ended_tasks_free(s, g);
-        gang__release(&s->mem, g->preempt.cooldowns);
-    }
-    gang__heartbeat_free(s, job);
-    gang__array_leave(s, job);
-    gang__release(&s->mem, job->failed_nodes);
-    gang__release(&s->mem, job);
-}
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
@@ -161,11 +131,37 @@ static void end_grants(gang_sched *s, struct gang__job *job)
             gang__start_undo(s, &job->gang[i], job->not_before_ns);
 }
 
+/* Has a job with one gang all that it is to have? Most jobs have when they start. */
+static bool is_complete(const struct gang__job *job)
+{
+    const struct gang__gang *g = &job->gang[0];
+    return job->gang_count == 1 && g->alloc != GANG_ID_NONE && !job->counted_pending &&
+           job->served == 0 && !job->reserve.limit_kept && !g->sliced && !g->stop.handover &&
+           !g->stop.moving && g->stop.fenced_tasks == 0 && gang__gang_lacks_all(g) == 0;
+}
+
+/* The short way of gang__job_settle(): nothing of the job waits. Its timer is set when the host has
+ * heard of its start; but budgets count up to the time limit from now on. */
+static void settle_complete(gang_sched *s, struct gang__job *job)
+{
+    job->undone = job->undone && job->ending;
+    job->wait_why = 0;
+    job->ready_ns = -1;
+    set_demands(s, &job->gang[0], false);
+    gang__order_leave(s, &job->gang[0]);
+    if (!job->gang[0].untold.start || job->leaf->q->budgeted)
+        gang__timer_set(s, job);
+}
+
 void gang__job_settle(gang_sched *s, struct gang__job *job)
 {
     bool never = false, some = false;
     if (job->state == GANG_JOB_ENDED)
         return;
+    if (is_complete(job)) {
+        settle_complete(s, job);
+        return;
+    }
     if (job->served > 0 && !s->original) /* a copy follows its original */
         count_service(s, job);
     job->undone = job->undone && job->ending;
@@ -249,19 +245,6 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
     s->ended = job;
     gang__reserve_leave(s, job);
     gang__job_wake_waiters(s, job);
-}
-
-void gang__jobs_forget(gang_sched *s)
-{
-    while (s->ended) {
-        struct gang__job *job = s->ended;
-        s->ended = job->next;
-        gang__stops_forget(s, job);
-        gang__hash_remove(&s->jobs, &job->link);
-        gang__set_remove(&s->by_id, &job->by_id);
-        s->job_count--;
-        gang__job_free(s, job);
-    }
 }
 
 /* No gang of the job runs or stops any more: the job ends, or waits again. */

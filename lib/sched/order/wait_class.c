@@ -158,10 +158,10 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *g)
 /* The gang is tried soon: prefetches the members that this reads. */
 static void fetch(const struct gang__gang *g)
 {
-    for (size_t at = 0; at < offsetof(struct gang__gang, calendar); at += 64)
-        __builtin_prefetch((const char *)g + at, 1);
-    for (size_t at = 0; at < offsetof(struct gang__job, timer); at += 64)
+    for (size_t at = offsetof(struct gang__job, id); at < sizeof(*g->job); at += 64)
         __builtin_prefetch((const char *)g->job + at, 1);
+    for (size_t at = 0; at < offsetof(struct gang__gang, failed); at += 64)
+        __builtin_prefetch((const char *)g + at, 1);
 }
 
 void gang__order_set_starved(gang_sched *s, struct gang__gang *g, uint8_t starved)

@@ -9,14 +9,14 @@
 /* A gang in the calendar; all 0 without a calendar. An occupation is stored as its number in the
  * timeline plus 1; 0: none. */
 struct gang__calendar_gang {
-    uint32_t occupies; /* the occupation of its allocation, */
-    uint32_t beside;   /* of what it takes outside of its reservation, */
-    uint32_t plan;     /* and of its planned start, */
-    bool retried;      /* which is set aside while the gang is tried again */
     int64_t planned_ns;
-    uint32_t *node; /* and the nodes that the plan counts on, ascending */
+    uint32_t *node; /* the nodes that the planned start counts on, ascending */
     size_t node_count;
     struct gang__gang *next_planned, **planned_at; /* in leaf->calendar.planned */
+    uint32_t occupies;                             /* the occupation of its allocation, */
+    uint32_t beside; /* of what it takes outside of its reservation, */
+    uint32_t plan;   /* and of its planned start, */
+    bool retried;    /* which is set aside while the gang is tried again */
 };
 
 /* A gang and reservations. */
@@ -105,8 +105,8 @@ struct gang__gang_stop {
 /* Where it waits (owner: order). */
 struct gang__gang_order {
     struct gang__wait_class *wait_class; /* NULL: it does not wait */
-    struct gang__wait_class *grow_class; /* its own, made when it first could grow */
     struct gang__set_link link;          /* in wait_class->gangs */
+    struct gang__wait_class *grow_class; /* its own, made when it first could grow */
 };
 
 /* Why no gang passes it. The larger is the stronger. */
@@ -138,53 +138,54 @@ struct gang__gang_reports {
 struct gang__gang_untold {
     struct gang__untold_list *list; /* of sched.untold, in which it is; */
     struct gang__gang *next, **at;  /* at is NULL: it is in none */
-    int64_t *tasks;                 /* numbers of tasks that were added */
-    size_t count, cap;
-    int32_t reason, start_reason; /* GANG_REASON_*, of these tasks and of its start */
-    bool start;                   /* its start */
-    bool took;                    /* gangs were stopped for some of it */
+    bool start;                     /* its start */
+    bool took;                      /* gangs were stopped for some of it */
     bool hidden; /* op start is under way: public calls do not show the tasks that were added */
     /* start: what is set aside of its bypass (order/bypass.c); GANG__STARVED_*, */
     bool had_turn;
     uint8_t starved;
     int64_t bypassed;
     struct gang_placement *places; /* and, if it resumes, its places, to have them again */
+    int32_t reason, start_reason;  /* GANG_REASON_*, of these tasks and of its start */
+    int64_t *tasks;                /* numbers of tasks that were added */
+    size_t count, cap;
 };
 
+/* Thousands of gangs are in memory, and what a run reads of each decides how long it takes. So what
+ * each run reads lies together, by what happens: of thousands of victims the first members alone
+ * are read, up to `preempt`; a start, its report to the host and the end read on from there. */
 struct gang__gang {
-    /* First what is read of each of thousands of victims: it lies on few cache lines. */
     struct gang__job *job;
     struct gang__request_class *request_class;
     gang_alloc_id alloc;
     int64_t tasks; /* sum of `has` */
     int64_t started_ns;
     struct gang__reserve_gang reserve;
+    uint32_t index; /* among the gangs of its job */
+    bool demands;   /* the tasks that it lacks count as demand of its queue */
+    bool over;      /* its work is done: it does not start again */
+    bool begun;     /* it was started once */
     struct gang__gang_stop stop;
+    int64_t target;              /* tasks that are to run or to have ended, at most */
+    int64_t ended;               /* sum of `done` */
+    struct gang__sliced *sliced; /* its record in a matrix; NULL: it is in none */
+    int64_t *has;                /* running tasks of each group, without those asked to stop */
+    int64_t *done;               /* tasks of each group that ended and do not come again */
+    int64_t served_ns;           /* the part of its run time that job->served has */
+    struct gang__gang_order order;
     struct gang__gang_victim victim;
     struct gang__gang_preempt preempt;
 
-    /* Then what a start and the end of a gang touch. */
-    int64_t target;                /* tasks that are to run or to have ended, at most */
-    int64_t ended;                 /* sum of `done` */
-    uint32_t index;                /* among the gangs of its job */
-    bool demands;                  /* the tasks that it lacks count as demand of its queue */
-    bool over;                     /* its work is done: it does not start again */
-    bool begun;                    /* it was started once */
-    struct gang__sliced *sliced;   /* its record in a matrix; NULL: it is in none */
+    struct gang__calendar_gang calendar;
     struct gang_placement *places; /* where it was when it was suspended */
-    int64_t *has;                  /* running tasks of each group, without those asked to stop */
-    int64_t *done;                 /* tasks of each group that ended and do not come again */
-    int64_t served_ns;             /* the part of its run time that job->served has */
-    struct gang__gang_order order;
-    struct gang__gang_bypass bypass;
-    struct gang__gang_untold untold;
     /* The class of a gang with several partitions while it waits to start, with a reference. While
      * it is tried in a partition, while victims stop for it, and from its start, its request_class
      * is that of the partition. NULL: the gang has at most one partition. */
     struct gang__request_class *waits_as;
     const struct gang__choice *choice; /* while it is tried: with these tasks alone; NULL: any */
-    struct gang__calendar_gang calendar;
+    struct gang__gang_untold untold;
     struct gang__gang_reports reports;
+    struct gang__gang_bypass bypass;
     int64_t *failed; /* those of `done` that did not succeed */
     /* The numbers of those that ended, as bits; bit 0 is the first number of its first group. NULL:
      * no memory was reserved yet. It is ended_word if one word is enough: then the end of the gang
@@ -195,6 +196,7 @@ struct gang__gang {
     struct gang__request_class *later_class;
     struct gang__request_text *text;       /* until request_class has it; NULL: it has */
     struct gang__request_text *later_text; /* the same of later_class; NULL: or there is none */
+    const int32_t *group_of;               /* its groups in the job; NULL: the same */
     struct gang__gang_wake {
         struct gang__gang *next, **at; /* in sched.wake.holdings; at is NULL: it is not in it */
     } wake;
@@ -202,7 +204,6 @@ struct gang__gang {
     /* As budgets count it (usage/budget.c): when it ends at the latest, and how long it may run,
      * while they count what it is about to get. */
     int64_t budget_end_ns, budget_promised_ns;
-    const int32_t *group_of; /* its groups in the job; NULL: the same */
 };
 
 #endif

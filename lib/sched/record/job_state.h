@@ -89,20 +89,52 @@ struct gang__restored_job {
 };
 extern const struct gang__restored_job gang__not_restored;
 
-/* What a start and the end of each job touch stands before what few jobs need. */
+/* What happens to a job decides which members are read: few jobs, what is first; each one that is
+ * taken in, from `submit` on; each one of which the host hears, from `waiters` on; and all of them
+ * from `id` on, up to its first gang. So each step reads few cache lines of each of many jobs. */
 struct gang__job {
+    const char *name;
+    struct gang__set_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
+    int64_t paused_since_ns;
+    int64_t score;    /* multifactor priority, in millionths; changes while it is in no order */
+    int64_t attained; /* service that its order counts: dominant millionths of the cluster * ns */
+    int64_t restarts, preemptions;
+    gang_node_id *failed_nodes;
+
+    const char *user;
     struct gang__message submit; /* jobs that are submitted together: the first lies in the inbox,
                                   * the others follow by `next` */
-    gang_job_id id;
     struct gang__hash_link link; /* in sched.jobs, by id */
     struct gang__job *next;      /* in a message, in the list of those that ended */
+    struct gang__set_link by_id; /* in sched.by_id */
+    gang_queue_id queue_id;
+    const struct gang__restored_job *restored; /* in its block, or gang__not_restored */
+    uint64_t submit_view; /* number of the submit view that counts it as arriving; 0: none does */
+    uint32_t at_view;     /* under this queue */
+    uint32_t group_count;
+    struct gang__job_wake_waiters {
+        struct gang__job *next, **at; /* in sched.wake.jobs; at is NULL: it is not in it */
+        uint32_t causes;              /* GANG__WAKE_*, as bits */
+    } wake;
+
+    struct gang__waiter *waiters;
+    int64_t started_ns;
+    int64_t paused_ns; /* pauses since it started, without this one */
+    uint64_t cookie;
+    int64_t extended_ns;      /* beyond its time limit, since its last start */
+    int64_t predicted_ns;     /* run time; 0: no prediction */
+    int64_t expected_ns;      /* the same, or more since it runs longer */
+    int64_t next_back_off_ns; /* the first one is options->back_off_ns */
+    int64_t time_limit_ns;
+
+    gang_job_id id;
     struct gang__queue_state *leaf;
     int32_t state, end, end_wanted; /* end_wanted: how it ends when it has stopped */
     /* GANG_WAIT_HOLD, _AFTER, _BACK_OFF, _QUEUE, _RESERVATION, _BEGIN, _ANNOUNCED while it may not
      * be tried; 0 */
     int32_t wait_why;
     int32_t stop_reason; /* GANG_REASON_*, while it is `ending` */
-    uint32_t gang_count, group_count;
+    uint32_t gang_count;
     int32_t preemptible, loss;
     bool held, never_preempts;
     bool start_full;                       /* its start waits for its elastic tasks */
@@ -118,39 +150,14 @@ struct gang__job {
     struct gang__reserve_job reserve;
     int64_t not_before_ns; /* in back-off until then */
     int64_t due_ns;        /* of its timer; INT64_MAX: it has none */
-    int64_t time_limit_ns;
-    int64_t served; /* service since `attained` was summed up */
+    int64_t served;        /* service since `attained` was summed up */
     struct gang__heartbeat *heartbeats;
     struct gang__array *array;    /* NULL: none, or no run has accepted the job yet */
     struct gang__user *leaf_user; /* the user's record in the leaf; NULL: users do not count */
     size_t failed_node_count;
-    struct gang__waiter *waiters;
-    int64_t submitted_ns, started_ns;
-    int64_t paused_ns; /* pauses since it started, without this one */
+    int64_t submitted_ns;
     int64_t priority;
-    uint64_t cookie;
-    int64_t extended_ns;      /* beyond its time limit, since its last start */
-    int64_t predicted_ns;     /* run time; 0: no prediction */
-    int64_t expected_ns;      /* the same, or more since it runs longer */
-    int64_t next_back_off_ns; /* the first one is options->back_off_ns */
-    struct gang__job_wake_waiters {
-        struct gang__job *next, **at; /* in sched.wake.jobs; at is NULL: it is not in it */
-        uint32_t causes;              /* GANG__WAKE_*, as bits */
-    } wake;
-    struct gang__set_link by_id; /* in sched.by_id */
-    int64_t age;                 /* smaller is older; unique with the id */
-    gang_queue_id queue_id;
-    const struct gang__restored_job *restored; /* in its block, or gang__not_restored */
-    uint64_t submit_view; /* number of the submit view that counts it as arriving; 0: none does */
-    uint32_t at_view;     /* under this queue */
-
-    int64_t paused_since_ns;
-    int64_t score; /* multifactor priority, in millionths; changes while it is in no order */
-    struct gang__set_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
-    const char *name, *user;
-    int64_t attained; /* service that its order counts: dominant millionths of the cluster * ns */
-    int64_t restarts, preemptions;
-    gang_node_id *failed_nodes;
+    int64_t age;              /* smaller is older; unique with the id */
     struct gang__gang gang[]; /* gang_count of them */
 };
 
