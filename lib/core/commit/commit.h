@@ -217,8 +217,8 @@ void gang__cell_read(struct gang__cells *c, uint32_t slot, uint64_t *payload, un
 void gang__cell_read_from(struct gang__cells *c, uint32_t slot, unsigned first, uint64_t *payload,
                           unsigned words);
 
-/* Is the commit over whose name an owner word has? Then the claim is void: the words of the cell
- * say all. */
+/* Is the commit that an owner word names over? Then its claim is void, and the words of the cell
+ * alone say what is free. */
 bool gang__claim_is_void(struct gang__cells *c, uint64_t owner);
 
 /* Carries the commit that claims a cell, if any, to its end. Lock-free. */
