@@ -41,7 +41,7 @@ bool gang__equal_domain_suits(const gang_request *request)
 
 struct finding {
     struct gang__plan *p;
-    struct gang__node_pattern *pattern;
+    const struct gang__node_pattern *pattern;
     uint64_t *slot; /* the lowest `want` nodes that are as in the pattern, ascending */
     size_t count, want;
     bool off;     /* something that only a plan can judge */
@@ -135,7 +135,7 @@ static bool fits_on_a_node(struct gang__plan *p, int32_t policy)
     return met;
 }
 
-bool gang__equal_domain_find(struct gang__plan *p, struct gang__node_pattern *pattern,
+bool gang__equal_domain_find(struct gang__plan *p, const struct gang__node_pattern *pattern,
                              uint64_t *slot, size_t want)
 {
     const gang_request *request = p->request;

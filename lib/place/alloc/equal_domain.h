@@ -17,7 +17,7 @@ bool gang__equal_domain_suits(const gang_request *request);
 
 /* Finds `want` nodes as in the pattern, ascending, for a plan that just began. False: the gang is
  * to be planned. Inside a read section. */
-bool gang__equal_domain_find(struct gang__plan *p, struct gang__node_pattern *pattern,
+bool gang__equal_domain_find(struct gang__plan *p, const struct gang__node_pattern *pattern,
                              uint64_t *slot, size_t want);
 
 #endif

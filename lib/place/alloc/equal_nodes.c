@@ -36,7 +36,7 @@ static bool is_off(void)
  * order of the search, and then as slots in the same memory. */
 struct search {
     struct gang__plan *p;
-    struct gang__node_pattern *pattern;
+    const struct gang__node_pattern *pattern;
     uint64_t *slot; /* has space for `want` */
     size_t runs, count, want;
     bool off; /* a node that only a plan can judge */
