@@ -925,7 +925,8 @@ GANG_API gang_result gang_job_submit_array(gang_sched *sched, const struct gang_
  *   cancel: a waiting job ends at once; a running job is stopped (op preempt, grace period, op
  *   kill) and ends
  *   requeue: a running job is stopped (op preempt, grace period, op kill) and waits again, at its
- *   old age. Other jobs are not affected. With a hold before, it waits for release
+ *   old age. Other jobs are not affected. With a hold before, it waits for release. A gang of it
+ *   that is suspended starts anew (op start), as when the job restarts after a loss
  *   set_priority: changes the priority of a waiting or running job
  *   set_target: maximum number of tasks, over all groups; -1: `count` again. Running tasks above it
  *   are stopped, but the minimum is kept: tasks of the last group first, in a group the highest

@@ -351,6 +351,42 @@ START_TEST(a_gang_that_resumes_with_a_lower_target_releases_the_surplus)
 }
 END_TEST
 
+/* Of a job that restarts, or is requeued, a suspended gang begins anew, too. */
+START_TEST(a_suspended_gang_of_a_job_that_restarts_does_not_resume)
+{
+    int places = 0;
+    host_preempts(&h, GRACE, GANG_PREEMPT_MODE_SUSPEND);
+    struct gang_job_spec *job = two_gangs(4, 4, GANG_AFTER_START);
+    job->loss = GANG_LOSS_RESTART;
+    job->max_restarts = 1;
+    gang_job_id low = host_submit(&h, job);
+    host_run(&h, 1);
+    gang_job_id high = host_gang(&h, "", 4, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "suspend"), 1);
+    int32_t part = host_last(&h, low, "suspend")->part;
+    host_report_all(&h, low, part, GANG_TASK_STOPPED);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, low), 4);
+    if (_i) {
+        MUST(gang_job_requeue(h.s, low));
+        host_run(&h, 1);
+    }
+    host_report_all(&h, low, 1 - part, _i ? GANG_TASK_STOPPED : GANG_TASK_FAILED);
+    host_run(&h, 1);
+    MUST(gang_job_suspended_each(h.s, low, count_place, &places));
+    ck_assert_int_eq(places, 0);
+    MUST(gang_report_end(h.s, high, 1));
+    for (int i = 0; i < 3; i++) { /* tasks of a restarted job may stop first */
+        host_report_all(&h, low, 1 - part, GANG_TASK_STOPPED);
+        host_run(&h, 1);
+    }
+    ck_assert_int_eq(host_tasks(&h, low), 8);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 0);
+    ck_assert_int_eq(host_ops(&h, low, "start"), 4);
+}
+END_TEST
+
 /* At the beginning of time as at any other: the time limit is of the job, from its start on. */
 START_TEST(a_second_gang_does_not_restart_the_time_limit_of_its_job)
 {
@@ -499,6 +535,7 @@ int main(void)
     tcase_add_test(t, a_gang_whose_target_fell_does_not_grow_by_its_handover);
     tcase_add_test(t, a_dependent_gang_does_not_start_before_a_preempted_gang);
     tcase_add_test(t, a_gang_that_resumes_with_a_lower_target_releases_the_surplus);
+    tcase_add_loop_test(t, a_suspended_gang_of_a_job_that_restarts_does_not_resume, 0, 2);
     tcase_add_loop_test(t, a_second_gang_does_not_restart_the_time_limit_of_its_job, 0, 2);
     tcase_add_test(t, service_of_one_gang_counts_for_the_waiting_gangs_of_its_job);
     tcase_add_test(t, a_gang_held_before_its_first_quantum_does_not_start);

@@ -192,6 +192,25 @@ START_TEST(a_task_that_fails_while_suspending_is_lost)
 }
 END_TEST
 
+/* A target that the ended tasks meet already: nothing is left to resume. */
+START_TEST(a_suspended_job_whose_target_was_met_ends)
+{
+    suspend(4, 1, GANG_LOSS_COUNT);
+    for (int64_t task = 0; task < 2; task++)
+        host_report(&h, low, task, GANG_TASK_SUCCEEDED);
+    host_report_all(&h, low, 0, GANG_TASK_STOPPED);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_SUSPENDED);
+    MUST(gang_job_set_target(h.s, low, 2));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, low), GANG_END_SUCCESS);
+    MUST(gang_report_end(h.s, high, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 0);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(a_critical_task_that_fails_while_suspending_fails_the_job)
 {
     static const int32_t role = GANG_ROLE_CRITICAL;
@@ -540,6 +559,7 @@ int main(void)
     tcase_add_test(t, suspended_tasks_keep_their_cores);
     tcase_add_test(t, a_gang_with_a_gap_resumes_with_it);
     tcase_add_loop_test(t, a_task_that_fails_while_suspending_is_lost, 0, 6);
+    tcase_add_test(t, a_suspended_job_whose_target_was_met_ends);
     tcase_add_test(t, a_critical_task_that_fails_while_suspending_fails_the_job);
     tcase_add_test(t, each_group_owns_its_numbers);
     tcase_add_test(t, a_lost_task_comes_back_with_its_number);

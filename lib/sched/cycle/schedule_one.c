@@ -95,8 +95,7 @@ static void forget_places(gang_sched *s, struct gang__gang *g)
                   "the places where job %llu was suspended are gone: it starts elsewhere",
                   (unsigned long long)g->job->id);
     gang__order_leave(s, g);
-    gang__release(&s->mem, g->places);
-    g->places = NULL;
+    gang__places_forget(s, g);
     gang__reports_reset(s, g);
     gang__job_state(s, g->job, GANG_REASON_NONE, "its places are gone");
     gang__job_settle(s, g->job);

@@ -22,8 +22,8 @@ static bool group_over(const struct gang__gang *g, uint32_t group)
 {
     if (g->over)
         return true;
-    return gang__gang_holds(g) != GANG_ID_NONE && g->has[group] == 0 &&
-           gang__gang_to_come(g, group) == 0;
+    bool began = gang__gang_holds(g) != GANG_ID_NONE || g->places;
+    return began && g->has[group] == 0 && gang__gang_to_come(g, group) == 0;
 }
 
 /* The results of all groups of a role, over all gangs. */

@@ -263,6 +263,8 @@ static void all_stopped(gang_sched *s, struct gang__job *job)
         gang__job_end(s, job, job->end_wanted, text[job->end_wanted]);
         return;
     }
+    for (uint32_t i = 0; job->ending && i < job->gang_count; i++)
+        gang__places_forget(s, &job->gang[i]); /* a job that stopped as a whole begins anew */
     job->ending = false;
     job->extended_ns = 0; /* the extension was for that run */
     job->expected_ns = job->predicted_ns;

@@ -9,13 +9,6 @@
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 
-static void forget_all(gang_sched *s, struct gang__gang *g)
-{
-    gang__release(&s->mem, g->places);
-    g->places = NULL;
-    g->place_count = 0;
-}
-
 static int64_t place_of(const struct gang__gang *g, int64_t task)
 {
     for (int64_t k = 0; k < g->place_count; k++)
@@ -32,7 +25,7 @@ static void forget(gang_sched *s, struct gang__gang *g, const struct gang__found
             g->places[at] = g->places[--g->place_count];
     }
     if (g->places && g->place_count == 0)
-        forget_all(s, g);
+        gang__places_forget(s, g);
 }
 
 static void note_over(struct gang__gang *g)
@@ -91,7 +84,7 @@ static int32_t count_lost(gang_sched *s, struct gang__gang *g, const struct gang
 
 static void restart(gang_sched *s, struct gang__gang *g, const struct gang__found *f)
 {
-    forget_all(s, g);
+    gang__places_forget(s, g);
     gang__job_restart(s, g->job, f);
 }
 

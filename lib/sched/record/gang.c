@@ -24,6 +24,13 @@ bool gang__gang_count(gang_sched *s, struct gang__gang *g)
     return true;
 }
 
+void gang__places_forget(gang_sched *s, struct gang__gang *g)
+{
+    gang__release(&s->mem, g->places);
+    g->places = NULL;
+    g->place_count = 0;
+}
+
 size_t gang__ended_tasks_words(const struct gang__gang *g)
 {
     const gang_request *request = gang__gang_request(g);

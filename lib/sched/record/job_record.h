@@ -30,6 +30,9 @@ int32_t gang__count_task(const struct gang_task *task, void *by_group);
 /* Set g->has and g->tasks from the gang's allocation. False: the allocation is gone. */
 bool gang__gang_count(gang_sched *s, struct gang__gang *g);
 
+/* The gang does not resume where it was suspended: it starts anew. It lies in no order. */
+void gang__places_forget(gang_sched *s, struct gang__gang *g);
+
 /* Memory for g->ended_tasks; false: there is none. Note a number in it; it has the memory. Forget
  * all. Copy them to the same gang of a copy; false: out of memory. Free the memory. */
 bool gang__ended_tasks_reserve(gang_sched *s, struct gang__gang *g);

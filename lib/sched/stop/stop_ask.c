@@ -37,14 +37,6 @@ static bool is_refusal(int32_t answer)
     return answer != GANG_OK && answer != GANG_EBUSY && answer != GANG_ENOENT;
 }
 
-/* A gang that does not resume forgets its places. */
-static void forget_places(gang_sched *s, struct gang__gang *g)
-{
-    gang__release(&s->mem, g->places);
-    g->places = NULL;
-    g->place_count = 0;
-}
-
 /* Asks the host to stop the tasks. Returns its answer. */
 static int32_t ask(gang_sched *s, struct gang__stop *stop)
 {
@@ -55,7 +47,7 @@ static int32_t ask(gang_sched *s, struct gang__stop *stop)
     int32_t answer = op ? op(&e, s->user) : REFUSED;
     if (stop->suspends && is_refusal(answer) && g->places) { /* preempt it instead */
         stop->suspends = false;
-        forget_places(s, g);
+        gang__places_forget(s, g);
         answer = s->ops.preempt ? s->ops.preempt(&e, s->user) : REFUSED;
     }
     return answer;
@@ -69,7 +61,7 @@ void gang__stop_unknown_to_host(gang_sched *s, struct gang__stop *stop)
     if (stop->tasks)
         return;
     if (stop->suspends)
-        forget_places(s, stop->gang);
+        gang__places_forget(s, stop->gang);
     gang__move_end(s, stop->gang);
     job->ending = true;
     if (job->end_wanted == GANG_END_NONE) {

@@ -55,10 +55,8 @@ static bool note_places(gang_sched *s, struct gang__gang *g, const struct gang__
     g->places = gang__zalloc(&s->mem, stop->own_count, sizeof(*g->places));
     if (!g->places)
         return false;
-    if (gang__alloc_each(s->cluster, g->alloc, add_place, &n) != GANG_OK || g->place_count == 0) {
-        gang__release(&s->mem, g->places);
-        g->places = NULL;
-    }
+    if (gang__alloc_each(s->cluster, g->alloc, add_place, &n) != GANG_OK || g->place_count == 0)
+        gang__places_forget(s, g);
     return true;
 }
 
@@ -181,9 +179,7 @@ struct gang__stop *gang__stop_new_kept(gang_sched *s, struct gang__gang *g,
 
 void gang__stop_discard(gang_sched *s, struct gang__stop *stop)
 {
-    if (stop->suspends && stop->gang->alloc == stop->alloc) {
-        gang__release(&s->mem, stop->gang->places);
-        stop->gang->places = NULL;
-    }
+    if (stop->suspends && stop->gang->alloc == stop->alloc)
+        gang__places_forget(s, stop->gang);
     gang__stop_free(s, stop);
 }
