@@ -55,7 +55,8 @@ struct bench_request {
     enum bench_where where;
     int64_t tasks;
     int64_t extra;
-    bool restart; /* peers: search each task of a gang from node 0 again */
+    bool restart;   /* peers: search each task of a gang from node 0 again */
+    bool exclusive; /* ours: the nodes are for this request alone */
 };
 
 /* How what is taken lies. */

@@ -273,6 +273,7 @@ static void *ours_request(void *cluster, const struct bench_request *request)
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     spec.groups = &group;
     spec.group_count = 1;
+    spec.exclusive = request->exclusive;
     if (request->where == WHERE_TOPOLOGY)
         spec.policy = GANG_POLICY_TOPOLOGY;
     struct gang_error error = GANG_ERROR_INIT;

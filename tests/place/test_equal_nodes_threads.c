@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads place and free gangs that take the same of equal free nodes, anywhere, in one rack and in
- * several groups, with few nodes to spare: none shares a node, each keeps to its rack. */
+/* Threads place and free gangs that take the same of equal free nodes, anywhere, in one rack, in
+ * several groups and exclusively, with few nodes to spare: none shares a node, each keeps to its
+ * rack. */
 #include <gangsched/gangsched.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,7 +16,7 @@ enum {
     RACK = 4,
     NODES = RACKS * RACK,
     THREADS = 4,
-    KINDS = 4,
+    KINDS = 5,
     GANGS = 4000,
     HELD = 16
 };
@@ -100,12 +101,17 @@ static void *live(void *user)
     return NULL;
 }
 
-/* Whole nodes: 4 anywhere, 3 in a rack, 1 and 4 of two groups, one. */
+/* Whole nodes: 4 anywhere, 3 in a rack, 1 and 4 of two groups, one; and 2 that are its own, of
+ * which the tasks take half. */
 static gang_request *request_of_kind(int kind)
 {
-    static const int64_t tasks[KINDS] = {4, 3, 1, 1};
+    static const int64_t tasks[KINDS] = {4, 3, 1, 1, 2};
     struct gang_group_spec g[2] = {group_of(tasks[kind], 16000, 8000), group_of(4, 16000, 8000)};
     struct gang_request_spec spec = request_of(g, kind == 2 ? 2 : 1);
+    if (kind == 4) {
+        g[0] = group_of(tasks[kind], 9000, 4000);
+        spec.exclusive = 1;
+    }
     spec.same = kind == 1 ? "rack" : NULL;
     return stage_request(&s, &spec);
 }

@@ -67,7 +67,7 @@ static void add_node(struct finding *f, uint32_t slot)
 static void look_at_other(struct finding *f, uint32_t slot, bool same_type)
 {
     const struct gang__node_pattern *m = f->pattern;
-    if (same_type && m->per_node == 1 && m->op_count == 0) /* a task takes all of a node */
+    if (same_type && m->whole_nodes)
         return;
     int64_t tasks = gang__plan_capacity(f->p, 0, slot);
     f->off = f->off || tasks >= m->per_node;

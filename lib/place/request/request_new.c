@@ -231,11 +231,12 @@ static gang_result request_make(const struct gang__request_job *job, gang_reques
     }
     made->bound = is_bound(made);
     const struct gang__group *g = &made->group[0];
-    made->plain = made->group_count == 1 && made->group_set_count == 0 && made->min == g->min &&
-                  made->same < 0 && made->prefer < 0 && g->same < 0 && g->prefer < 0 &&
-                  !g->subgroup_size && g->spread < 0 && g->max_per_node == INT64_MAX &&
-                  g->domain_level < 0 && made->affinity_count == 0 && !made->exclusive &&
-                  made->policy != GANG_POLICY_TOPOLOGY;
+    made->searched = made->group_count == 1 && made->group_set_count == 0 && made->min == g->min &&
+                     made->same < 0 && made->prefer < 0 && g->same < 0 && g->prefer < 0 &&
+                     !g->subgroup_size && g->spread < 0 && g->max_per_node == INT64_MAX &&
+                     g->domain_level < 0 && made->affinity_count == 0 &&
+                     made->policy != GANG_POLICY_TOPOLOGY;
+    made->plain = made->searched && !made->exclusive;
     made->in_domains = has_domains(made);
     made->single = made->plain && made->min == 1 && !made->exclusive && !made->score &&
                    !g->filters && !g->bounded && !g->models_ranked && !g->pool_need_count &&
