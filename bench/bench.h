@@ -75,6 +75,7 @@ struct bench_scene {
     int32_t fill; /* percent */
     enum bench_pattern pattern;
     int64_t fill_gang; /* nodes a gang, PATTERN_NODES */
+    int64_t rack;      /* nodes a rack; 0: RACK_NODES */
     bool packed;       /* what is free lies last, which is what first-fit ends up with */
     bool rare;         /* some nodes have the rare label or model; they are left free */
     bool build;        /* nothing is there yet: loops build clusters of their own */

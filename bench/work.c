@@ -28,6 +28,7 @@ struct work {
     enum work_kind kind;
     struct bench_request request;
     int64_t operations; /* calls, or pairs of calls */
+    int64_t rack;       /* nodes a rack; 0: RACK_NODES */
 };
 
 /* Those that share a cluster follow each other. */
@@ -58,6 +59,13 @@ static const struct work works[] = {
     {"alloc_free_random_gpu", PATTERN_GPUS, 90, WORK_RANDOM, {SHAPE_GPU, .tasks = 1}, 2000},
     {"refuse_full_gpu", PATTERN_NODES, 100, WORK_REFUSE, {SHAPE_GPU, .tasks = 1}, 2000},
     {"refuse_full_node_64", PATTERN_NODES, 100, WORK_REFUSE, {SHAPE_NODE, .tasks = 64}, 2000},
+    {"alloc_free_block_32",
+     PATTERN_NODES,
+     90,
+     WORK_PAIR,
+     {SHAPE_NODE, .where = WHERE_RACK, .tasks = 32},
+     200,
+     .rack = 512},
     {"sched_full_1gpu", PATTERN_NODES, 90, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 1000},
     {"sched_full_gang", PATTERN_NODES, 90, WORK_CYCLE, {SHAPE_NODE, .tasks = 4}, 500},
     {"sched_idle", PATTERN_NODES, 100, WORK_CYCLE, {SHAPE_NODE, .tasks = 1}, 200},
@@ -211,7 +219,8 @@ int work_run(char *const *names, size_t count, int64_t nodes, int64_t operations
             do_cycle(work, operations, seed);
             continue;
         }
-        if (s && (s->scene.pattern != work->pattern || s->scene.fill != work->fill)) {
+        if (s && (s->scene.pattern != work->pattern || s->scene.fill != work->fill ||
+                  s->scene.rack != work->rack)) {
             stage_free(s);
             s = NULL;
         }
@@ -220,6 +229,7 @@ int work_run(char *const *names, size_t count, int64_t nodes, int64_t operations
                                         .nodes = nodes,
                                         .fill = work->fill,
                                         .pattern = work->pattern,
+                                        .rack = work->rack,
                                         .fill_gang = 1};
             s = stage_new(&scene, 1, 1024, seed);
         }

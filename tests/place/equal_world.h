@@ -140,14 +140,14 @@ static gang_result put_node(struct life *l, enum world world, int i, int64_t oth
     char name[16], zone[16], rack[16];
     const struct gang_label path[] = {{"rack", rack}, {"zone", zone}},
                             disk = {"disk", (i + (int)(other >> 2)) % 3 ? "nvme" : "sata"};
-    bool odd = i % 5 == 0;
+    bool odd = i % (world == WIDE ? 40 : 5) == 0, other_numa = world == OTHER_NUMA || world == WIDE;
     int size = world == BIGGER && i % 24 == 0 ? 2 : 1,
         racks = world == WIDE ? 2 : nodes_in[world] / (world == FEW ? 5 : RACK);
     for (int k = 0; k < size * GPUS; k++)
         gpu[k].numa = k / 4 % 2;
     for (int k = 0; k < size * CORES; k++)
         core[k] = (struct gang_core_spec){.os_index = k, .numa = k / 32 % 2, .threads = 1};
-    for (int k = 0; world == OTHER_NUMA && odd && k < CORES; k++)
+    for (int k = 0; other_numa && odd && k < CORES; k++)
         core[k].numa = k % 2;
     struct gang_numa_spec numa[2] = {{0}};
     snprintf(name, sizeof(name), "n%d", i);

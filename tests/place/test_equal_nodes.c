@@ -113,7 +113,7 @@ static bool goes_short(enum world world, int set)
         return world != MIX;
     if (set == ALONE)
         return true;
-    return world != WIDE && !(world == NO_GPUS && set == OTHERS);
+    return !(world == NO_GPUS && set == OTHERS);
 }
 
 START_TEST(places_are_those_of_a_plan)

@@ -3,6 +3,7 @@
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
+#include "place/alloc/equal_wide.h"
 #include "place/fit/fit.h"
 #include "place/pack/pack.h"
 #include "place/search/search.h"
@@ -105,7 +106,12 @@ static bool take_domain(void *user, const struct gang__scope *s, int64_t most)
     (void)most;
     f->count = 0;
     f->partial = false;
-    f->off = list.count > GANG__FEW_NODES; /* a plan takes the nodes in another order */
+    f->off = false;
+    if (list.count > GANG__FEW_NODES) {
+        f->count = f->want;
+        f->off = !gang__equal_wide_find(f->p, f->pattern, s, f->slot, f->want);
+        return true;
+    }
     for (uint32_t i = 0; i < list.count && !f->off; i++) {
         uint32_t slot = gang__node_list_slot(&list, i);
         const struct gang__node *node = gang__plan_node(f->p, slot);
