@@ -152,7 +152,8 @@ static gang_result put_node(struct life *l, enum world world, int i, int64_t oth
     struct gang_numa_spec numa[2] = {{0}};
     snprintf(name, sizeof(name), "n%d", i);
     int number = world == RACKS_MIXED ? i * 7 % racks : i * racks / nodes_in[world];
-    number = other & 2 ? racks - 1 - number : number;
+    bool stays = world == WIDE && l->set == IN_DOMAINS; /* else a rack soon is no row of slots */
+    number = other & 2 && !stays ? racks - 1 - number : number;
     snprintf(rack, sizeof(rack), "r%d", number);
     snprintf(zone, sizeof(zone), "z%d", number / 3);
     spec.name = name;
