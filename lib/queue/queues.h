@@ -63,59 +63,63 @@ struct gang__budget {
 };
 
 struct gang__queue {
+    /* What each job that is taken in or starts reads comes first, in few cache lines. */
     gang_queue_id id;
+    uint32_t index;    /* in gang__queues.queue: parents before their children */
+    uint32_t parent;   /* index, or GANG__NO_QUEUE */
+    bool leaf;         /* takes jobs: has no children, and is not a place for made ones */
+    bool budgeted;     /* it, or a queue above, has a budget; */
+    bool budget_safe;  /* one that is GANG_BUDGET_SAFE; */
+    bool budget_users; /* one for each user */
+    bool nonpreemptible_to_limit; /* inherited: GANG_NONPREEMPTIBLE_LIMIT */
+    bool preempt_in_order;        /* GANG_PARTITION_PREEMPT_IN_ORDER: of its own jobs */
+    uint32_t slicer;    /* the queue, this one or an ancestor, whose leaves share nodes in time */
+    int32_t open_state; /* the strictest of its own and its ancestors' */
+    int32_t order, child_order, block;
+    int32_t within, reclaim;          /* never DEFAULT */
+    int32_t backfill, backfill_order; /* inherited; never DEFAULT */
+    int64_t priority;
+    const int64_t *weight;                      /* dims, millionths */
+    int64_t max_running, max_running_per_user;  /* GANG__NO_BOUND: none */
+    int64_t max_bypasses, max_wait_ns;          /* inherited; 0: no bound */
+    int64_t max_blocked_ns;                     /* inherited; -1: no bound */
+    int64_t user_limit, user_limit_factor;      /* 0: none */
+    int64_t plan_depth;                         /* GANG__NO_BOUND: all, */
+    int64_t depth_given;                        /* as given, inherited; 0: it is not */
+    int64_t grace_ns, min_runtime_ns, stale_ns; /* inherited: never -1 */
+    int32_t across;                             /* inherited; never DEFAULT, */
+    int32_t preempt_class;                      /* inherited; by number; -1: none */
+    int64_t across_max; /* and the highest priority of victims; INT64_MAX: any */
+
     struct gang__hash_link name_link;
     const char *name;
-    uint32_t index;       /* in gang__queues.queue: parents before their children */
-    uint32_t parent;      /* index, or GANG__NO_QUEUE */
     uint32_t first_child; /* in the order in which they were created (by id) */
     uint32_t next_sibling;
-    uint32_t depth;         /* 0: top */
-    bool states_guarantees; /* it or, if it is a parent that names none, a queue below it */
-    bool leaf;              /* takes jobs: has no children, and is not a place for made ones */
-    bool made;              /* on demand */
-    bool fixed;             /* its own or inherited */
-    bool nonpreemptible_to_limit;      /* inherited: GANG_NONPREEMPTIBLE_LIMIT */
-    struct gang__quota *guarantee;     /* dims; of a parent that names none: of its children */
+    uint32_t depth;                /* 0: top */
+    bool states_guarantees;        /* it or, if it is a parent that names none, a queue below it */
+    bool made;                     /* on demand */
+    bool fixed;                    /* its own or inherited */
+    struct gang__quota *guarantee; /* dims; of a parent that names none: of its children */
     const struct gang__quota *limit;   /* dims */
     const struct gang__quota *lending; /* lending limits; NONE: everything may be lent */
-    const int64_t *weight;             /* dims, millionths */
-    int64_t priority;
-    int32_t within, reclaim; /* never DEFAULT */
     const struct gang__cell_share *cells;
     size_t cell_count;
     const struct gang__budget *budgets;
     size_t budget_count;
-    bool budgeted;      /* it, or a queue above, has a budget; */
-    bool budget_safe;   /* one that is GANG_BUDGET_SAFE; */
-    bool budget_users;  /* one for each user */
-    int32_t state;      /* its own */
-    int32_t open_state; /* the strictest of its own and its ancestors' */
-    int32_t order, child_order, block, preempt, policy; /* policy: inherited; 0: the cluster's */
-    bool surplus_evenly;   /* its children divide the capacity beyond guarantees evenly */
-    bool borrow_last;      /* GANG_PARTITION_BORROW_LAST, */
-    bool preempt_in_order; /* GANG_PARTITION_PREEMPT_IN_ORDER: of its own jobs */
-
-    int64_t max_running, max_pending, max_running_per_user; /* GANG__NO_BOUND: none */
-    int64_t default_time_limit_ns, max_time_limit_ns;       /* inherited; 0: none */
-    int32_t backfill, backfill_order;                       /* inherited; never DEFAULT */
-    int64_t plan_depth;                                     /* GANG__NO_BOUND: all, */
-    int64_t depth_given;                                    /* as given, inherited; 0: it is not */
-    int32_t overrun;                                        /* inherited; never DEFAULT */
-    int64_t extend_ns, max_bypasses, max_wait_ns;           /* inherited; 0: no bound */
-    int64_t max_blocked_ns;                                 /* inherited; -1: no bound */
-    uint32_t slicer; /* the queue, this one or an ancestor, whose leaves share nodes in time */
-    int64_t quantum_ns, quantum_rows; /* the slicer's, in force */
+    int32_t state;           /* its own */
+    int32_t preempt, policy; /* policy: inherited; 0: the cluster's */
+    bool surplus_evenly;     /* its children divide the capacity beyond guarantees evenly */
+    bool borrow_last;        /* GANG_PARTITION_BORROW_LAST */
+    int64_t max_pending;     /* GANG__NO_BOUND: none */
+    int64_t default_time_limit_ns, max_time_limit_ns; /* inherited; 0: none */
+    int32_t overrun;                                  /* inherited; never DEFAULT */
+    int64_t extend_ns;                                /* inherited; 0: no bound */
+    int64_t quantum_ns, quantum_rows;                 /* the slicer's, in force */
     bool quantum_gpus;
-    int32_t across;                        /* inherited; never DEFAULT, */
-    int64_t across_max;                    /* and the highest priority of victims; INT64_MAX: any */
-    int32_t preempt_class;                 /* inherited; by number; -1: none */
-    uint64_t preempts;                     /* classes that its jobs outrank, as bits, */
-    uint64_t ranked_below;                 /* and with those that these outrank, and so on */
-    int64_t user_limit, user_limit_factor; /* 0: none */
-    const struct gang_user_weight *users;  /* sorted by name */
+    uint64_t preempts;                    /* classes that its jobs outrank, as bits, */
+    uint64_t ranked_below;                /* and with those that these outrank, and so on */
+    const struct gang_user_weight *users; /* sorted by name */
     size_t user_count;
-    int64_t grace_ns, min_runtime_ns, stale_ns; /* inherited: never -1 */
     int64_t fence_ns; /* inherited; 0: the scheduler's; -1: until the host reports */
     int64_t max_age_ns, priority_period_ns; /* of multifactor priority, in force */
     const struct gang_queue_spec *spec;     /* a deep copy of what was given, own text in names */

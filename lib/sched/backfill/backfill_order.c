@@ -36,7 +36,7 @@ bool gang__backfill_defer(gang_sched *s, struct gang__gang *g)
     int64_t key;
     if (q->backfill != GANG_BACKFILL_EASY || q->backfill_order == GANG_BACKFILL_ORDER_LEAF ||
         g->order.wait_class->deferred || g->order.wait_class->grower || g->calendar.plan ||
-        g->bypass.starved || leaf->calendar.planned_count < q->plan_depth)
+        g->starved || leaf->calendar.planned_count < q->plan_depth)
         return false;
     for (const struct gang__gang *w = leaf->calendar.planned; w; w = w->calendar.next_planned)
         if (gang__gang_before(g, w, q->order) < 0)

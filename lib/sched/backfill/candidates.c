@@ -160,7 +160,7 @@ static bool may_keep(const gang_sched *s, const struct gang__wait_class *class)
     return class->why == GANG_WAIT_PLANNED && q->backfill == GANG_BACKFILL_EASY &&
            q->block != GANG_BLOCK_STRICT && q->max_bypasses == 0 && !class->grower &&
            s->reserve.count == 0 && !s->backfill.try_all && !head->calendar.plan &&
-           !head->bypass.starved && !head->places && job->options->deadline_ns <= 0 &&
+           !head->starved && !head->places && job->options->deadline_ns <= 0 &&
            job->state != GANG_JOB_RUNNING;
 }
 

@@ -165,7 +165,7 @@ static void copy_gang_state(struct gang__gang *to, const struct gang__gang *from
     to->demands = from->demands;
     to->over = from->over;
     to->begun = from->begun;
-    to->bypass.starved = from->bypass.starved;
+    to->starved = from->starved;
     to->bypass.bypassed = from->bypass.bypassed;
     to->bypass.blocked_ns = from->bypass.blocked_ns;
     to->bypass.cannot_fit_at = from->bypass.cannot_fit_at;

@@ -71,7 +71,7 @@ static void copy_heads(gang_sched *s, const gang_sched *from, bool starved)
         const struct gang__job *from_job = GANG__OF(struct gang__job, by_id, n);
         struct gang__job *job = gang__job_of(s, from_job->id);
         for (uint32_t i = 0; i < job->gang_count; i++)
-            if (!from_job->gang[i].bypass.starved != starved && is_head(&from_job->gang[i]) &&
+            if (!from_job->gang[i].starved != starved && is_head(&from_job->gang[i]) &&
                 job->gang[i].order.wait_class)
                 copy_wait_class(s, job->gang[i].order.wait_class,
                                 from_job->gang[i].order.wait_class);

@@ -69,7 +69,7 @@ static const char *wait_fault(gang_sched *s, struct gang__gang *g)
         return "it may be tried, and is in no wait class; or the reverse";
     if (job->ending && g->alloc != GANG_ID_NONE && !job->undone)
         return "the job is to end, and the gang was not asked to stop";
-    if (g->bypass.starved && g->alloc != GANG_ID_NONE)
+    if (g->starved && g->alloc != GANG_ID_NONE)
         return "it runs, and is marked as starved";
     if (gang__demand_is_bounded(g) && gang__wait_class_head(g->order.wait_class) == g &&
         !class_counts(g->order.wait_class))
@@ -227,10 +227,10 @@ static gang_result check_starved(gang_sched *s, struct gang_error *error)
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         for (uint32_t i = 0; i < job->gang_count; i++)
-            count += job->gang[i].bypass.starved != GANG__STARVED_NOT;
+            count += job->gang[i].starved != GANG__STARVED_NOT;
     }
     for (struct gang__gang **at = &s->bypass.starved; *at; at = &(*at)->bypass.next, listed++)
-        if (!(*at)->bypass.starved || (*at)->bypass.at != at)
+        if (!(*at)->starved || (*at)->bypass.at != at)
             return wrong(error, *at, "it is listed as starved, and is not");
     return count == listed
                ? GANG_OK

@@ -212,14 +212,13 @@ static void explain_barred(struct gang__reasons *l, const struct gang__queue_sta
     const struct gang__gang *g = l->gang, *head = gang__wait_class_head(bars);
     if (head->job == g->job)
         return;
-    struct gang__reason *r =
-        gang__reason_add(l, head->bypass.starved ? GANG_WAIT_STARVED : GANG_WAIT_BEHIND,
-                         GANG_WAIT_CATEGORY_POLICY, leaf);
+    struct gang__reason *r = gang__reason_add(
+        l, head->starved ? GANG_WAIT_STARVED : GANG_WAIT_BEHIND, GANG_WAIT_CATEGORY_POLICY, leaf);
     if (!r)
         return;
     r->rank = RANK_LAST;
     r->wait.blocker = head->job->id;
-    if (head->bypass.starved)
+    if (head->starved)
         gang__reason_set_text(r,
                               "job %" PRIu64 " is starved, and nothing in queue \"%s\" passes it",
                               head->job->id, leaf->q->name);

@@ -50,20 +50,18 @@ void gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
         gang__bypass_set_aside(g);
     g->untold.places = g->places;
     g->places = NULL;
-    gang__usage_out(s, g);
     g->alloc = alloc;
-    if (g->request_class->exact && !as_before) {
-        g->tasks = 0;
-        for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++)
-            g->tasks += g->has[group] = g->request_class->gang_tasks[group];
-    }
-    if (!g->request_class->exact || as_before)
-        gang__gang_count(s, g);
     g->started_ns = s->now_ns;
     g->served_ns = 0;
     if (reason != GANG_REASON_NONE) /* the calendar was not asked */
         gang__wake_calendar(s);
-    gang__usage_in(s, g);
+    if (g->request_class->exact && !as_before) {
+        gang__usage_start(s, g, g->request_class->gang_tasks);
+    } else {
+        gang__usage_out(s, g);
+        gang__gang_count(s, g);
+        gang__usage_in(s, g);
+    }
     if (!gang__gang_is_steady(g))
         gang__wake_shares(s);
     gang__victims_enter(s, g);
@@ -248,8 +246,21 @@ static bool report_growth(gang_sched *s, struct gang__gang *g)
     return true;
 }
 
+/* A run starts thousands of gangs: prefetches the next one while the host hears of this one. */
+static void fetch_next(const struct gang__gang *g)
+{
+    const struct gang__gang *next = g->untold.next;
+    if (!next)
+        return;
+    for (size_t at = offsetof(struct gang__job, waiters); at < sizeof(struct gang__job); at += 64)
+        __builtin_prefetch((const char *)next->job + at, 1);
+    for (size_t at = 0; at < sizeof(*next); at += 64)
+        __builtin_prefetch((const char *)next + at, 1);
+}
+
 static void report(gang_sched *s, struct gang__gang *g)
 {
+    fetch_next(g);
     bool took = g->untold.took;
     bool accepted =
         g->untold.start ? gang__grant_report(s, g, g->untold.start_reason) : report_growth(s, g);

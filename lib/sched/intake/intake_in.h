@@ -11,6 +11,19 @@ void gang__job_arrived(gang_sched *s, struct gang__job *job);
 /* A submitted job enters, or is refused. False: out of memory, it is to be taken in again. */
 bool gang__job_take(gang_sched *s, struct gang__job *job);
 
+/* From now on the scheduler knows the job; its leaf is set. */
+void gang__job_enter_tables(gang_sched *s, struct gang__job *job);
+
+/* ---- take_restored.c ---- */
+
+/* As gang__job_take(), for a job that runs already, or that the host restores; its leaf is set. */
+bool gang__job_take_restored(gang_sched *s, struct gang__job *job);
+
+/* All of the past that is not about places. */
+void gang__job_set_past(gang_sched *s, struct gang__job *job);
+
+/* ---- */
+
 /* Any thread: the message becomes the last of the inbox. */
 void gang__inbox_put(gang_sched *s, struct gang__message *m);
 

@@ -9,26 +9,32 @@
 
 enum { AMOUNTS = 10 }; /* arrays of a queue */
 
-/* As many as there can ever be: a new dimension needs no memory. */
-bool gang__queue_make_amounts(gang_sched *s, struct gang__queue_state *q)
+/* The arrays lie close together, as each start reads most of them. */
+static void lay_amounts(struct gang__queue_state *q, uint32_t dims)
 {
-    int64_t **const arrays[AMOUNTS] = {&q->guarantee, &q->limit,        &q->share,    &q->used,
-                                       &q->fixed,     &q->demand,       &q->withheld, &q->stopping,
+    int64_t **const arrays[AMOUNTS] = {&q->used,      &q->demand,       &q->fixed,    &q->share,
+                                       &q->guarantee, &q->limit,        &q->stopping, &q->withheld,
                                        &q->counted,   &q->counted_below};
+    for (size_t i = 0; i < AMOUNTS; i++)
+        *arrays[i] = q->block + i * dims;
+}
+
+/* Memory for as many as there can ever be: a new dimension needs no more. */
+bool gang__queue_make_amounts(gang_sched *s, struct gang__queue_state *q, uint32_t dims)
+{
     q->block = gang__zalloc(&s->mem, AMOUNTS * (size_t)GANG__DIMS, sizeof(*q->block));
     if (s->opts.half_life_ns > 0)
         q->past_use = gang__zalloc(&s->mem, GANG__DIMS, sizeof(*q->past_use));
     if (!q->block || (s->opts.half_life_ns > 0 && !q->past_use))
         return false;
-    for (size_t i = 0; i < AMOUNTS; i++)
-        *arrays[i] = q->block + i * GANG__DIMS;
+    lay_amounts(q, dims);
     return true;
 }
 
 bool gang__queues_make_root(gang_sched *s)
 {
     gang__order_init(&s->root);
-    return gang__queue_make_amounts(s, &s->root);
+    return gang__queue_make_amounts(s, &s->root, GANG__DIMS);
 }
 
 static void free_users(gang_sched *s, struct gang__queue_state *q)
@@ -70,8 +76,9 @@ void gang__queue_free(gang_sched *s, struct gang__queue_state *q)
 }
 
 /* Count from zero again, in the dimensions in force. */
-void gang__queue_reset(struct gang__queue_state *q)
+void gang__queue_reset(struct gang__queue_state *q, uint32_t dims)
 {
+    lay_amounts(q, dims);
     memset(q->block, 0, AMOUNTS * (size_t)GANG__DIMS * sizeof(*q->block));
     q->tasks = q->running = q->pending = q->jobs = q->promised = 0;
     gang__store(&q->waiting, 0);

@@ -13,13 +13,13 @@ struct gang__queue_list {
 
 /* ---- queue_make.c ---------------------------------------------------------------------------- */
 
-/* As many as there can ever be: a new dimension needs no memory. */
-bool gang__queue_make_amounts(gang_sched *s, struct gang__queue_state *q);
+/* Memory for as many as there can ever be: a new dimension needs no more. */
+bool gang__queue_make_amounts(gang_sched *s, struct gang__queue_state *q, uint32_t dims);
 
 void gang__queue_free(gang_sched *s, struct gang__queue_state *q);
 
 /* Count from zero again, in the dimensions in force. */
-void gang__queue_reset(struct gang__queue_state *q);
+void gang__queue_reset(struct gang__queue_state *q, uint32_t dims);
 
 /* ---- queues_view.c --------------------------------------------------------------------------- */
 

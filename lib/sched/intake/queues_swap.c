@@ -123,7 +123,7 @@ static bool make_qs(struct swap *w)
             if (!q)
                 return false;
             w->qs[i] = q;
-            if (!gang__queue_make_amounts(s, q))
+            if (!gang__queue_make_amounts(s, q, w->queues->dims))
                 return false;
         }
         w->qs[i] = q;
@@ -245,9 +245,9 @@ void gang__queues_enter_jobs(gang_sched *s)
     gang__multifactor_reset(s);
     for (uint32_t i = 0; i < s->queues->count; i++) {
         gang__budgets_reset(s, s->qs[i]);
-        gang__queue_reset(s->qs[i]);
+        gang__queue_reset(s->qs[i], s->dims);
     }
-    gang__queue_reset(&s->root);
+    gang__queue_reset(&s->root, s->dims);
     s->usage.total_epoch = 0; /* guarantees and limits in force are resolved again, too */
     enter_all(s);
 }

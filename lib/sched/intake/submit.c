@@ -10,13 +10,18 @@
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/reserve/reserve.h"
 
-/* The caller's specification, in the size that the library knows. */
-static gang_result take_in(const struct gang_job_spec *from, struct gang_job_spec *spec,
+/* The caller's specification, in the size that the library knows: `own` if that is not the
+ * caller's. */
+static gang_result take_in(const struct gang_job_spec **spec, struct gang_job_spec *own,
                            struct gang_error *error)
 {
-    gang_result r = from ? gang__struct_in(spec, sizeof(*spec),
+    const struct gang_job_spec *from = *spec;
+    if (from && from->size == sizeof(*own))
+        return GANG_OK;
+    gang_result r = from ? gang__struct_in(own, sizeof(*own),
                                            offsetof(struct gang_job_spec, cookie), from, from->size)
                          : GANG_EINVAL;
+    *spec = own;
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "struct gang_job_spec is not set up");
     return GANG_OK;
@@ -156,7 +161,7 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
 {
     uint32_t small[2 * 64], *gang_of = small;
     size_t groups = j->request.group_count;
-    char made[GANG_MAX_NAME + 1] = "";
+    char made[GANG_MAX_NAME + 1];
     struct gang__job *jobs = NULL;
     gang_result r = GANG_OK;
     if (groups > 64 && !(gang_of = gang__zalloc(&s->mem, 2 * groups, sizeof(*gang_of))))
@@ -167,6 +172,7 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
                              .gang_count = 1,
                              .made = made,
                              .reserved = GANG_ID_NONE};
+    made[0] = '\0';
     memset(gang_of, 0, 2 * groups * sizeof(*gang_of));
     if (j->group_after_count)
         r = number_gangs(&m, gang_of, error);
@@ -204,7 +210,8 @@ out:
 gang_result gang_job_submit_array(gang_sched *sched, const struct gang_job_spec *spec,
                                   int64_t count, gang_job_id *first, struct gang_error *error)
 {
-    struct gang_job_spec j;
+    const struct gang_job_spec *j = spec;
+    struct gang_job_spec own;
     struct gang_job_past past;
     if (first)
         *first = GANG_ID_NONE;
@@ -212,20 +219,23 @@ gang_result gang_job_submit_array(gang_sched *sched, const struct gang_job_spec 
         return gang__error(error, GANG_EINVAL, NULL, "no scheduler, or no place for the id");
     if (count < 1 || count > INT64_C(1) << 24)
         return gang__error(error, GANG_ERANGE, "count", "not from 1 to 2^24");
-    gang_result r = take_in(spec, &j, error);
-    if (r == GANG_OK && (!j.request.groups || j.request.group_count == 0))
+    gang_result r = take_in(&j, &own, error);
+    if (r == GANG_OK && (!j->request.groups || j->request.group_count == 0))
         r = gang__error(error, GANG_EINVAL, "request.groups", "none");
     if (r == GANG_OK)
-        r = gang__submit_check_numbers(&j, error);
+        r = gang__submit_check_numbers(j, error);
     if (r == GANG_OK)
-        r = gang__submit_check_groups(&j, error);
+        r = gang__submit_check_groups(j, error);
     if (r == GANG_OK)
-        r = gang__submit_check_partitions(&j, error);
-    if (r == GANG_OK && j.past) {
-        r = gang__submit_check_past(&j, &past, error);
-        j.past = &past;
+        r = gang__submit_check_partitions(j, error);
+    if (r == GANG_OK && j->past) {
+        r = gang__submit_check_past(j, &past, error);
+        if (j != &own)
+            own = *j;
+        own.past = &past;
+        j = &own;
     }
-    return r == GANG_OK ? submit(sched, &j, count, first, error) : r;
+    return r == GANG_OK ? submit(sched, j, count, first, error) : r;
 }
 
 gang_result gang_job_submit(gang_sched *sched, const struct gang_job_spec *spec, gang_job_id *id,

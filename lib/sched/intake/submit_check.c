@@ -12,11 +12,19 @@ gang_result gang__submit_error(struct gang_error *error, gang_result r, const ch
     return gang__error(error, r, path, "%s", text);
 }
 
+/* Each submission asks this, so a group is not copied if the caller knows all its members. */
+static const char *partition_of(const struct gang_request_spec *q, size_t i)
+{
+    return q->group_size == sizeof(struct gang_group_spec)
+               ? gang__submit_group(q, i)->partition
+               : gang__submit_whole_group(q, i).partition;
+}
+
 bool gang__submit_names_partitions(const struct gang_request_spec *q)
 {
     bool all = true;
     for (size_t i = 0; i < q->group_count && all; i++)
-        all = gang__submit_whole_group(q, i).partition != NULL;
+        all = partition_of(q, i) != NULL;
     return all;
 }
 

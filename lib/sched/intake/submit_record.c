@@ -47,10 +47,9 @@ static const struct gang__job_options *lay_options(const struct gang__submit *m,
 {
     const struct gang_job_spec *j = m->spec;
     size_t groups = j->request.group_count;
-    struct gang__job_options *o, none = {.array_name = NULL};
     if (!m->options)
         return &gang__no_job_options;
-    o = gang__block_alloc(b, sizeof(*o));
+    struct gang__job_options *o = gang__block_alloc(b, sizeof(*o)), none = {.array_name = NULL};
     o = o ? o : &none;
     set_options(o, j);
     o->array_name = gang__block_text(b, j->array ? j->array : "");
@@ -73,11 +72,10 @@ static const struct gang__job_options *lay_options(const struct gang__submit *m,
 /* Room for as much as the specification may say; set_places() and submit_stops.c fill it. */
 static struct gang__restored_job *lay_restored(const struct gang_job_spec *j, struct gang__block *b)
 {
-    struct gang__restored_job *r, none = {.places = NULL};
     size_t places = j->past ? j->place_count : 0, kept = gang__submit_kept_places(j);
     if (j->place_count == 0 && !j->past)
         return NULL;
-    r = gang__block_alloc(b, sizeof(*r));
+    struct gang__restored_job *r = gang__block_alloc(b, sizeof(*r)), none = {.places = NULL};
     r = r ? r : &none;
     memset(r, 0, sizeof(*r));
     r->places = gang__block_alloc(b, (j->place_count + kept) * sizeof(*r->places));

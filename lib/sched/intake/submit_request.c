@@ -30,7 +30,7 @@ static gang_result check_limits(gang_sched *s, const struct gang__submit_view *s
                                 struct gang_error *error)
 {
     const struct gang__queues *qs = submit_view->queues;
-    int64_t sum[GANG_MAX_KINDS] = {0};
+    int64_t sum[GANG_KIND_SITE] = {0};
     for (uint32_t g = 0; g < request->group_count; g++) {
         const struct gang__group *group = &request->group[g];
         sum[GANG_KIND_CPU] += (int64_t)group->cpu * group->min;

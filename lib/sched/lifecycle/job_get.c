@@ -59,7 +59,7 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.missing = job->missing;
     for (uint32_t i = 0; i < job->gang_count; i++) {
         const struct gang__gang *g = &job->gang[i];
-        out.starved = out.starved || g->bypass.starved;
+        out.starved = out.starved || g->starved;
         out.bypassed = g->bypass.bypassed > out.bypassed ? g->bypass.bypassed : out.bypassed;
     }
     return gang__struct_out(info, info->size, offsetof(struct gang_job_info, user), &out,

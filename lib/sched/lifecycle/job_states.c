@@ -36,13 +36,11 @@ static void set_demands(gang_sched *s, struct gang__gang *g, bool demands)
         !g->sliced) /* in a row it demands more in its quanta only */
         g->preempt.demand_at = s->preempt.stops;
     g->preempt.stopped = g->preempt.stopped && !demands;
-    if (lacks)
-        gang__usage_out(s, g);
-    g->demands = demands;
-    if (lacks)
-        gang__usage_in(s, g);
-    if (lacks)
+    if (lacks) {
+        gang__usage_demand(s, g, demands);
         gang__wake_shares(s);
+    }
+    g->demands = demands;
     struct gang__user *user = g->job->leaf_user;
     if (!user)
         return;

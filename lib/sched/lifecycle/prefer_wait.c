@@ -26,9 +26,11 @@ bool gang__prefer_wait_end(gang_sched *s, struct gang__gang *g)
 
 int64_t gang__prefer_wait_next(const gang_sched *s, const struct gang__job *job)
 {
-    int64_t until = gang__prefer_until(job);
     bool some = false;
-    for (uint32_t i = 0; job->options->prefer_wait_ns > 0 && i < job->gang_count; i++)
+    if (job->options->prefer_wait_ns <= 0)
+        return INT64_MAX;
+    int64_t until = gang__prefer_until(job);
+    for (uint32_t i = 0; i < job->gang_count; i++)
         some = some || (job->gang[i].later_class && job->gang[i].alloc == GANG_ID_NONE);
     return some && until > s->now_ns ? until : INT64_MAX;
 }

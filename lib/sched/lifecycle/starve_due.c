@@ -23,7 +23,7 @@ static bool waits(const struct gang__gang *g)
 static int64_t bound_ns(const struct gang__gang *g)
 {
     int64_t wait = g->job->leaf->q->max_wait_ns;
-    if (wait <= 0 || !waits(g) || g->bypass.starved == GANG__STARVED_BOUND)
+    if (wait <= 0 || !waits(g) || g->starved == GANG__STARVED_BOUND)
         return INT64_MAX;
     return gang__add_sat(g->job->ready_ns, wait);
 }
@@ -32,7 +32,7 @@ static int64_t bound_ns(const struct gang__gang *g)
 static int64_t blocked_ns(const struct gang__gang *g)
 {
     int64_t wait = g->job->leaf->q->max_blocked_ns;
-    if (wait < 0 || !waits(g) || !g->bypass.had_turn || g->bypass.starved)
+    if (wait < 0 || !waits(g) || !g->bypass.had_turn || g->starved)
         return INT64_MAX;
     return gang__add_sat(gang__max(g->bypass.blocked_ns, g->job->ready_ns), wait);
 }

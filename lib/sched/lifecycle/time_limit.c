@@ -39,7 +39,8 @@ int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job)
     if (job->options->begin_ns > s->now_ns)
         next = job->options->begin_ns;
     if (job->state == GANG_JOB_RUNNING) {
-        next = gang__min(next, gang__time_limit_end(job, gang__time_limit_from(s, job)));
+        if (job->time_limit_ns > 0 || job->options->deadline_ns > 0)
+            next = gang__min(next, gang__time_limit_end(job, gang__time_limit_from(s, job)));
         if (s->calendar && job->predicted_ns > 0)
             next = gang__min(next, gang__time_limit_expected(job, gang__time_limit_from(s, job)));
     } else if (job->options->deadline_ns > 0 && waits_to_run(job)) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timers: each job has one, set to its earliest due time. */
+#include <assert.h>
+
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/order/order.h"
@@ -8,7 +10,7 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
-int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
+static int64_t earliest(const gang_sched *s, const struct gang__job *job)
 {
     int64_t due = INT64_MAX;
     if (job->state == GANG_JOB_ENDED)
@@ -31,6 +33,26 @@ int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
         for (const struct gang__stop *stop = job->gang[i].stop.first; stop; stop = stop->next)
             due = stop->stopped ? due : gang__min(due, stop->next_ns);
     return gang__min(due, gang__reports_next(job));
+}
+
+/* Does nothing that the job does depend on time? This is so of most jobs that are taken in and
+ * started: it saves them to look at all rules. */
+static bool is_timeless(const struct gang__job *job)
+{
+    const struct gang__gang *g = &job->gang[0];
+    const struct gang__queue *q = job->leaf->q;
+    return job->gang_count == 1 && job->options == &gang__no_job_options && !job->undone &&
+           job->not_before_ns == INT64_MIN && job->time_limit_ns <= 0 && job->predicted_ns <= 0 &&
+           q->max_wait_ns <= 0 && (q->max_blocked_ns < 0 || !g->bypass.had_turn) &&
+           !g->stop.first && !g->calendar.plan && !g->reserve.inside_of && !g->reports.below_min &&
+           !g->reports.refill;
+}
+
+int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
+{
+    bool never = is_timeless(job);
+    assert(!never || earliest(s, job) == INT64_MAX);
+    return never ? INT64_MAX : earliest(s, job);
 }
 
 int gang__timer_order(const struct gang__set_link *a, const struct gang__set_link *b,

@@ -18,7 +18,7 @@ const struct gang__wait_class *gang__order_barred_by(const struct gang__queue_st
         return NULL;
     for (const struct gang__wait_class *b = leaf->order.barring; b; b = b->next_barring)
         if (b != class && b->gangs.count > 0 &&
-            (leaf->q->block == GANG_BLOCK_STRICT || gang__wait_class_head(b)->bypass.starved) &&
+            (leaf->q->block == GANG_BLOCK_STRICT || gang__wait_class_head(b)->starved) &&
             gang__order_compare_classes(&b->ready_link,
                                         first ? &first->ready_link : &class->ready_link, leaf) < 0)
             first = b;

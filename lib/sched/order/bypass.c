@@ -25,8 +25,8 @@ static bool gives_way(const struct gang__gang *starved, const struct gang__gang 
 {
     uint32_t asked;
     const struct gang__take *asks = gang__gang_next_demand(starved, &asked);
-    if (starved->bypass.starved != GANG__STARVED_BLOCKED || g->calendar.plan || g->calendar.retried)
-        return starved->bypass.starved == GANG__STARVED_BLOCKED;
+    if (starved->starved != GANG__STARVED_BLOCKED || g->calendar.plan || g->calendar.retried)
+        return starved->starved == GANG__STARVED_BLOCKED;
     return g->job->leaf->q->reclaim != GANG_PREEMPT_NEVER &&
            !gang__usage_path_stays_within(starved->job->leaf, true, asks, asked) &&
            gang__usage_path_stays_within(g->job->leaf, true, take, count);
@@ -37,7 +37,7 @@ const struct gang__gang *gang__bypass_first_starved(const gang_sched *s, const s
 {
     const struct gang__queue_state *leaf = g->job->leaf;
     const struct gang__gang *w = s->bypass.starved;
-    if (!w || g->bypass.starved || gang__usage_stays_within(leaf, leaf->guarantee, take, count))
+    if (!w || g->starved || gang__usage_stays_within(leaf, leaf->guarantee, take, count))
         return NULL;
     /* in its own leaf, the order sees to it */
     while (w && (w->job->leaf == leaf || !bars(w) || gives_way(w, g, take, count)))
@@ -142,7 +142,7 @@ static void unlist_starved(struct gang__gang *g)
 
 void gang__bypass_starve(gang_sched *s, struct gang__gang *g, uint8_t starved)
 {
-    if (!g->bypass.starved)
+    if (!g->starved)
         list_starved(s, g);
     gang__order_set_starved(s, g, starved);
     gang__order_unblock(s, g->order.wait_class);
@@ -180,7 +180,7 @@ void gang__bypass_review(gang_sched *s)
     struct gang__gang *next;
     for (struct gang__gang *g = s->bypass.starved; g; g = next) {
         next = g->bypass.next;
-        if (g->bypass.starved == GANG__STARVED_BLOCKED && g->order.wait_class)
+        if (g->starved == GANG__STARVED_BLOCKED && g->order.wait_class)
             withdraw(s, g);
     }
     gang__bypass_unblock(s);
@@ -188,7 +188,7 @@ void gang__bypass_review(gang_sched *s)
 
 void gang__bypass_planned(gang_sched *s, const struct gang__gang *g)
 {
-    s->bypass.planned = s->bypass.planned || g->bypass.starved == GANG__STARVED_BLOCKED;
+    s->bypass.planned = s->bypass.planned || g->starved == GANG__STARVED_BLOCKED;
 }
 
 void gang__bypass_release_planned(gang_sched *s)
@@ -197,7 +197,7 @@ void gang__bypass_release_planned(gang_sched *s)
     s->bypass.planned = false;
     for (struct gang__gang *g = s->bypass.starved; g; g = next) {
         next = g->bypass.next;
-        if (g->bypass.starved != GANG__STARVED_BLOCKED || !g->order.wait_class || !g->calendar.plan)
+        if (g->starved != GANG__STARVED_BLOCKED || !g->order.wait_class || !g->calendar.plan)
             continue;
         withdraw(s, g);
         gang__order_unblock(s, g->order.wait_class); /* it bars its leaf no more */
@@ -209,16 +209,16 @@ void gang__bypass_end(struct gang__gang *g)
 {
     g->bypass.bypassed = 0;
     g->bypass.had_turn = false;
-    if (g->bypass.starved)
+    if (g->starved)
         unlist_starved(g);
-    g->bypass.starved = GANG__STARVED_NOT;
+    g->starved = GANG__STARVED_NOT;
 }
 
 void gang__bypass_set_aside(struct gang__gang *g)
 {
     g->untold.bypassed = g->bypass.bypassed;
     g->untold.had_turn = g->bypass.had_turn;
-    g->untold.starved = g->bypass.starved;
+    g->untold.starved = g->starved;
     gang__bypass_end(g);
 }
 
@@ -226,8 +226,8 @@ void gang__bypass_take_up(gang_sched *s, struct gang__gang *g)
 {
     g->bypass.bypassed = g->untold.bypassed;
     g->bypass.had_turn = g->untold.had_turn;
-    g->bypass.starved = g->untold.starved;
-    if (g->bypass.starved)
+    g->starved = g->untold.starved;
+    if (g->starved)
         list_starved(s, g);
 }
 
@@ -242,8 +242,7 @@ void gang__bypass_count(gang_sched *s, const struct gang__gang *g)
         if (class->leaf != g->job->leaf || class->grower || !gang__waits_for_capacity(class->why))
             continue;
         struct gang__gang *head = gang__wait_class_head(class);
-        if (head->bypass.starved == GANG__STARVED_BOUND ||
-            gang__gang_before(head, g, q->order) >= 0)
+        if (head->starved == GANG__STARVED_BOUND || gang__gang_before(head, g, q->order) >= 0)
             continue;
         if (++head->bypass.bypassed >= q->max_bypasses)
             gang__bypass_starve(s, head, GANG__STARVED_BOUND);

@@ -164,7 +164,7 @@ static bool may_wait_in_group(const struct gang__wait_class *class)
     const struct gang__gang *head = gang__wait_class_head(class);
     return class->user && !class->array && !class->grower && class->class_salt == 0 &&
            q->backfill == GANG_BACKFILL_NONE && q->block != GANG_BLOCK_STRICT &&
-           q->max_bypasses == 0 && !head->bypass.starved && !head->places;
+           q->max_bypasses == 0 && !head->starved && !head->places;
 }
 
 void gang__order_block_beside(gang_sched *s, struct gang__wait_class *class)

@@ -205,7 +205,7 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *class, int32_t wh
         return;
     }
     insert_blocked(s, class);
-    bool starved = gang__wait_class_head(class)->bypass.starved;
+    bool starved = gang__wait_class_head(class)->starved;
     bool bars = starved ? gang__waits_for_capacity(why) : leaf->q->block == GANG_BLOCK_STRICT;
     if (starved && !bars)
         gang__bypass_unblock(s);

@@ -77,11 +77,11 @@ static bool lacks_minimum(const struct gang__gang *g)
  * and the order is that of priorities, after these. */
 static int compare_starved(const struct gang__gang *a, const struct gang__gang *b, int32_t order)
 {
-    if (a->bypass.starved == b->bypass.starved) /* as a rule neither is */
+    if (a->starved == b->starved) /* as a rule neither is */
         return 0;
-    int c = (b->bypass.starved == GANG__STARVED_BOUND) - (a->bypass.starved == GANG__STARVED_BOUND);
+    int c = (b->starved == GANG__STARVED_BOUND) - (a->starved == GANG__STARVED_BOUND);
     bool later = order == GANG_ORDER_PRIORITY || order == GANG_ORDER_MULTIFACTOR;
-    return c || later ? c : b->bypass.starved - a->bypass.starved;
+    return c || later ? c : b->starved - a->starved;
 }
 
 int gang__gang_before(const struct gang__gang *a, const struct gang__gang *b, int32_t order)
@@ -92,7 +92,7 @@ int gang__gang_before(const struct gang__gang *a, const struct gang__gang *b, in
         c = gang_orders[order].first(x, y);
     if (c == 0 && !gang_orders[order].by_age)
         c = by_number(y->priority, x->priority);
-    c = c ? c : b->bypass.starved - a->bypass.starved;
+    c = c ? c : b->starved - a->starved;
     if (c == 0 && !gang_orders[order].by_age)
         c = lacks_minimum(b) - lacks_minimum(a);
     c = c ? c : by_number(x->age, y->age);

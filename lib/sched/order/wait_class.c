@@ -172,7 +172,7 @@ void gang__order_set_starved(gang_sched *s, struct gang__gang *g, uint8_t starve
     if (was_ready)
         gang__set_remove(&class->leaf->order.ready, &class->ready_link);
     gang__set_remove(&class->gangs, &g->order.link);
-    g->bypass.starved = starved;
+    g->starved = starved;
     gang__set_insert(&class->gangs, &g->order.link);
     gang__class_keep_again(s, class, kept);
     if (was_ready)
@@ -217,7 +217,7 @@ void gang__order_leave(gang_sched *s, struct gang__gang *g)
         }
     }
     gang__wake_queue(s, leaf);
-    if (g->bypass.starved)
+    if (g->starved)
         gang__bypass_unblock(s);
 }
 

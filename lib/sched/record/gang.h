@@ -119,7 +119,6 @@ enum {
 /* Bounded bypass (owner: order/bypass.c). */
 struct gang__gang_bypass {
     bool had_turn;                 /* blocked_ns counts */
-    uint8_t starved;               /* GANG__STARVED_*: no gang passes it any more */
     int64_t bypassed;              /* by so many gangs, since it waits for capacity */
     int64_t blocked_ns;            /* when it had its turn and found no capacity; INT64_MAX: it */
     uint64_t cannot_fit_at;        /* cannot fit, as of this many sched.wake.changes */
@@ -161,10 +160,11 @@ struct gang__gang {
     int64_t tasks; /* sum of `has` */
     int64_t started_ns;
     struct gang__reserve_gang reserve;
-    uint32_t index; /* among the gangs of its job */
-    bool demands;   /* the tasks that it lacks count as demand of its queue */
-    bool over;      /* its work is done: it does not start again */
-    bool begun;     /* it was started once */
+    uint32_t index;  /* among the gangs of its job */
+    bool demands;    /* the tasks that it lacks count as demand of its queue */
+    bool over;       /* its work is done: it does not start again */
+    bool begun;      /* it was started once */
+    uint8_t starved; /* GANG__STARVED_*: no gang passes it any more (owner: order/bypass.c) */
     struct gang__gang_stop stop;
     int64_t target;              /* tasks that are to run or to have ended, at most */
     int64_t ended;               /* sum of `done` */

@@ -105,16 +105,16 @@ struct gang__budget_queue {
 
 /* Its place among its siblings, and what waits in it (owner: order). */
 struct gang__queue_order {
-    struct gang__set_link link;       /* in the parent's `ready`, while active */
-    struct gang__child_key key;       /* made when it entered that, */
-    bool has_key;                     /* unless it was alone there */
-    bool active;                      /* something below it may be tried */
-    bool holds_classes;               /* it is a leaf: `ready` holds wait classes */
     struct gang__ordered_set ready;   /* children that are active, or READY classes */
+    struct gang__set_link link;       /* in the parent's `ready`, while active */
+    bool active;                      /* something below it may be tried */
+    bool has_key;                     /* `key` was made when it entered: it was not alone there */
+    bool holds_classes;               /* it is a leaf: `ready` holds wait classes */
     struct gang__hash_table classes;  /* of a leaf, by what they wait for */
-    struct gang__hash_table groups;   /* of those that differ in the user alone */
     struct gang__wait_class *barring; /* BLOCKED classes of a leaf that bar those behind them */
     struct gang__wait_class *blocked; /* classes below that this queue blocks */
+    struct gang__child_key key;       /* made when it entered its parent's `ready` */
+    struct gang__hash_table groups;   /* of classes that differ in the user alone */
 };
 
 /* Counters (record/stats.h): the members of struct gang_sched_stats, one after the other. The owner
@@ -140,56 +140,57 @@ enum {
 _Static_assert(sizeof(struct gang_sched_stats) == sizeof(size_t) + GANG__STATS * sizeof(int64_t),
                "the members are counters, one after the other");
 
+/* What each job that is taken in or starts changes comes first: fewer cache lines are read. */
 struct gang__queue_state {
     const struct gang__queue *q;
     struct gang__queue_state *parent;
     /* Amounts, dims each, in one block. */
-    int64_t *guarantee, *limit, *share, *used, *fixed, *demand;
-    int64_t *withheld; /* lacking, too, but not in `demand`: it could not run (usage/demand.c) */
+    int64_t *used, *demand, *fixed, *share, *guarantee, *limit;
     /* Held by tasks that were asked to stop; above their taker only beyond its promise, which is in
      * `used`. Limits count used + stopping (usage/held.c). The root has none. */
     int64_t *stopping;
-    /* What the division of the parent's share took for this queue's demand, and the sum of it below
-     * this queue: both hold in the dimensions of the parent's, of its own by_demand. There each
-     * child got what it demands (usage/share_moved.c). */
-    int64_t *counted, *counted_below;
-    uint64_t by_demand;
-    int64_t *block;
-    struct gang__decay *past_use; /* dims; NULL: past use does not count */
-    bool past_restored;           /* it goes on when the restored jobs are there */
-    int64_t jobs;                 /* in it and below, of any state */
-    int64_t running, pending;     /* jobs, in it and below */
-    int64_t promised;             /* jobs about to start: gangs are stopping for them */
+    int64_t jobs;             /* in it and below, of any state */
+    int64_t running, pending; /* jobs, in it and below */
+    int64_t promised;         /* jobs about to start: gangs are stopping for them */
     int64_t tasks;
     /* `pending`, as submitters read it; the owner stores it before the release in
      * gang__submit_arrive() -> gang__submit_may_wait() */
     gang__a64 waiting;
     int64_t
         idle_since_ns; /* a leaf that was made on demand, without jobs; INT64_MAX: it has some */
-    struct gang__hash_table users;         /* of a leaf */
-    struct gang__users_limit *users_limit; /* of a leaf; NULL: not needed yet */
-    struct gang__queue_state *next_gone;   /* in gang__submit_view.gone */
-
-    struct gang__queue_order order;
-    struct gang__multifactor_leaf multifactor;
-    struct gang__budget_queue budget;
-    struct gang__wait_class *bounded; /* of a leaf: classes whose demand may not count */
     struct gang__queue_wake {
         struct gang__queue_state *next;            /* in sched.wake.queues, */
-        bool noted;                                /* as it is in it */
         struct gang__queue_state *next_share;      /* in sched.wake.share_queues, */
         uint64_t share_dims;                       /* if this is not 0: where it changed */
         struct gang__queue_state *next_candidates; /* in sched.wake.candidates, */
         bool candidates;                           /* as it is in it */
         bool retry_candidates;                     /* and all its candidates look again */
+        bool noted;                                /* it is in sched.wake.queues */
     } wake;
+    struct gang__wait_class *bounded; /* of a leaf: classes whose demand may not count */
+    struct gang__queue_order order;
     /* Gangs that run, in the order in which they are preempted (owner: usage/victim_order.c), and
      * those of them that have tasks above their minimum. Some may still be unsorted. */
     struct gang__ordered_set victims, elastic_victims;
-    struct gang__calendar_leaf calendar;
-    struct gang__backfill_leaf backfill;
     /* Of jobs in it and below. relaxed, pairs with none: each counter alone */
     gang__a64 stat[GANG__STATS];
+
+    int64_t *withheld; /* lacking, too, but not in `demand`: it could not run (usage/demand.c) */
+    /* What the division of the parent's share took for this queue's demand, and the sum of it below
+     * this queue: both hold in the dimensions of the parent's, of its own by_demand. There each
+     * child got what it demands (usage/share_moved.c). */
+    int64_t *counted, *counted_below;
+    uint64_t by_demand;
+    int64_t *block;
+    struct gang__decay *past_use;          /* dims; NULL: past use does not count */
+    bool past_restored;                    /* it goes on when the restored jobs are there */
+    struct gang__hash_table users;         /* of a leaf */
+    struct gang__users_limit *users_limit; /* of a leaf; NULL: not needed yet */
+    struct gang__queue_state *next_gone;   /* in gang__submit_view.gone */
+    struct gang__multifactor_leaf multifactor;
+    struct gang__budget_queue budget;
+    struct gang__calendar_leaf calendar;
+    struct gang__backfill_leaf backfill;
 };
 
 /* What submitters see of the queues: the tree, and how many jobs wait in each (owner: intake). */

@@ -14,9 +14,9 @@ enum { GANG__KEPT_NOT = 0, GANG__KEPT_TRIED, GANG__KEPT_WAITING };
 /* A wait class among backfill candidates (backfill/candidates.c). */
 struct gang__backfill_class {
     struct gang__candidates *candidates; /* NULL: it was never kept */
-    struct gang__set_link link;          /* in candidates->waiting, */
-    int64_t run_ns, shortest_ns;         /* by how long it runs, and the shortest there below */
     uint8_t kept; /* GANG__KEPT_*: while BLOCKED in no list but that of its candidates */
+    struct gang__set_link link;  /* in candidates->waiting, */
+    int64_t run_ns, shortest_ns; /* by how long it runs, and the shortest there below */
 };
 
 /* A wait class that a bound of its queues may refuse for good (owner: usage/demand.c). */
@@ -45,44 +45,45 @@ struct gang__class_group {
 /* A wait class in its group. */
 struct gang__grouped_class {
     struct gang__class_group *group; /* NULL: it never waited in one */
-    struct gang__set_link link;      /* in group->waiting, */
-    bool waits;                      /* while it is BLOCKED there, and in no other list */
+    bool waits;                      /* it is BLOCKED in group->waiting, and in no other list */
+    struct gang__set_link link;      /* in it */
     int64_t highest;                 /* priority of the heads there, from here down */
 };
 
+/* What each gang that enters or leaves it reads comes first. */
 struct gang__wait_class {
     struct gang__hash_link link;         /* in leaf->order.classes */
     struct gang__set_link ready_link;    /* in leaf->order.ready, while READY */
     struct gang__wait_class *next, **at; /* READY: in request_class->ready; BLOCKED: in the list of
                                           * what blocks it */
-    /* If users count in the leaf: READY: in user->ready; waiting in its group: in user->grouped */
-    struct gang__wait_class *next_of_user, **at_of_user;
-    struct gang__grouped_class grouped;
-    struct gang__wait_class *next_moved;                 /* scratch of order/user_order.c */
-    struct gang__wait_class *next_blocked, **at_blocked; /* in sched.order.blocked */
-    struct gang__wait_class *next_barring, **at_barring; /* in leaf->order.barring; NULL: in none */
+    uint8_t state;                       /* GANG__CLASS_* */
+    bool fixed;                          /* they start inside the guarantee alone */
+    bool never_preempts;                 /* so its head bars no gang that may preempt */
+    bool deferred;      /* READY: tried after those that are not, by deferred_key */
+    bool some_capacity; /* several partitions: BLOCKED for want of capacity in some of them */
+    bool spared;        /* its head did not take some victim whose cooldown new demand would end */
+    struct gang__ordered_set gangs;
     struct gang__queue_state *leaf;
     struct gang__request_class *request_class;
     struct gang__user *user;   /* NULL: users do not count in the leaf */
     struct gang__array *array; /* of its jobs; NULL: none bounds them */
     int64_t array_max_running; /* and their bound */
     struct gang__gang *grower; /* the only gang: it grows or resumes; NULL: they wait to start */
-    bool fixed;                /* they start inside the guarantee alone */
-    bool never_preempts;       /* so its head bars no gang that may preempt */
-    bool deferred;             /* READY: tried after those that are not, by deferred_key */
-    int64_t deferred_key;
     uint64_t class_salt; /* parts gangs of one request class: by run time, or one by one; or 0 */
-    uint8_t state;       /* GANG__CLASS_* */
-    int32_t why;         /* GANG_WAIT_*, while BLOCKED */
-    bool some_capacity;  /* several partitions: BLOCKED for want of capacity in some of them */
-    struct gang__queue_state *blocked_by; /* the queue that blocks it; or NULL */
-    uint32_t dim;                         /* in which dimension */
-    uint64_t tried;     /* wake.changes + 1 when preemption was tried and did not help */
-    uint64_t demand_at; /* the latest gang->preempt.demand_at of those that entered */
-    bool spared;        /* its head did not take some victim whose cooldown new demand would end */
-    struct gang__ordered_set gangs;
-    struct gang__backfill_class backfill;
+    uint64_t tried;      /* wake.changes + 1 when preemption was tried and did not help */
+    uint64_t demand_at;  /* the latest gang->preempt.demand_at of those that entered */
     struct gang__bounded_class bounded;
+    struct gang__wait_class *next_barring, **at_barring; /* in leaf->order.barring; NULL: in none */
+    struct gang__backfill_class backfill;
+    struct gang__grouped_class grouped;
+    /* If users count in the leaf: READY: in user->ready; waiting in its group: in user->grouped */
+    struct gang__wait_class *next_of_user, **at_of_user;
+    struct gang__wait_class *next_moved;                 /* scratch of order/user_order.c */
+    struct gang__wait_class *next_blocked, **at_blocked; /* in sched.order.blocked */
+    int64_t deferred_key;
+    int32_t why;                          /* GANG_WAIT_*, while BLOCKED */
+    uint32_t dim;                         /* in which dimension, */
+    struct gang__queue_state *blocked_by; /* the queue that blocks it; or NULL */
 };
 
 #endif

@@ -25,9 +25,18 @@ static struct gang__queue_state *too_many_run(struct gang__gang *g, int32_t *why
                : NULL;
 }
 
+/* Kinds that the queues count. One that the site added since has no dimension yet. */
+static uint32_t counted_kinds(const gang_sched *s)
+{
+    uint32_t count = 0;
+    while (count < s->dims && !s->queues->dim[count].partition)
+        count++;
+    return count;
+}
+
 uint32_t gang__user_limit_kinds(const gang_sched *s, const struct gang__queue_state *leaf)
 {
-    uint32_t kinds = 0, count = gang__load(&s->cluster->nodes.kind_count);
+    uint32_t kinds = 0, count = counted_kinds(s);
     if (!leaf->q->user_limit && !leaf->q->user_limit_factor)
         return 0;
     for (uint32_t k = 0; k < count; k++)
@@ -52,8 +61,7 @@ bool gang__user_limits(gang_sched *s, const struct gang__gang *g, const int64_t 
     int64_t dominant[GANG_MAX_KINDS] = {0}, active[GANG_MAX_KINDS] = {0}, weights = 0;
     if (!user || (!leaf->q->user_limit && !leaf->q->user_limit_factor))
         return false;
-    uint32_t count = gang__load(&s->cluster->nodes.kind_count);
-    uint32_t kinds = gang__user_limit_kinds(s, leaf);
+    uint32_t count = counted_kinds(s), kinds = gang__user_limit_kinds(s, leaf);
     for (size_t b = 0; b < leaf->users.cap; b++)
         for (struct gang__hash_link *n = leaf->users.bucket[b]; n; n = n->next) {
             const struct gang__user *other = GANG__OF(struct gang__user, link, n);

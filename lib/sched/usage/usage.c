@@ -272,75 +272,73 @@ void gang__usage_in(gang_sched *s, struct gang__gang *g)
     gang__wake_holding(s, g);
 }
 
-/* ---- may a queue use more? ------------------------------------------------------------------- */
-
-/* The amount of a dimension that a queue and the queues below it keep for themselves: the part of
- * their idle guarantees that they do not lend. The asking leaf is not below this queue. */
-static int64_t kept_for(const gang_sched *s, const struct gang__queue_state *q, uint32_t dim)
+static void set_tasks(struct gang__gang *g, const int64_t *has)
 {
-    const struct gang__quota *lends = &q->q->lending[dim];
-    int64_t own = 0, below = 0;
-    if (lends->form == GANG__QUOTA_AMOUNT && lends->amount != GANG__NO_BOUND &&
-        q->guarantee[dim] != GANG__NO_BOUND) {
-        own = q->guarantee[dim] - lends->amount - q->used[dim];
-        own = own > 0 ? own : 0;
-    }
-    for (uint32_t c = q->q->first_child; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
-        below += kept_for(s, s->qs[c], dim);
-    return own > below ? own : below;
+    g->tasks = 0;
+    for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++)
+        g->tasks += g->has[group] = has[group];
 }
 
-/* Does the amount leave free, at each level, what the other queues do not lend? */
-static bool lends(const gang_sched *s, const struct gang__queue_state *leaf, uint32_t dim,
-                  int64_t amount, struct gang__queue_state **by)
+/* Do the queues count no more of the gang than what one group runs and lacks? */
+static bool counts_simply(const gang_sched *s, const struct gang__gang *g)
 {
-    int64_t kept = 0;
-    for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent) {
-        uint32_t c = q->parent->q ? q->parent->q->first_child : 0;
-        for (; c != GANG__NO_QUEUE && c < s->queues->count; c = s->qs[c]->q->next_sibling)
-            if (s->qs[c] != q && s->qs[c]->q->parent == q->q->parent) {
-                int64_t more = kept_for(s, s->qs[c], dim);
-                kept += more;
-                *by = more ? s->qs[c] : *by;
-            }
-    }
-    return kept == 0 || s->root.used[dim] + amount + kept <= s->total[dim];
+    return gang__gang_request(g)->group_count == 1 && g->stop.fenced_tasks == 0 &&
+           g->job->preemptible == GANG_PREEMPTIBLE && !g->job->leaf_user &&
+           !g->job->leaf->q->budgeted && s->usage.bounded == 0 && !gang__demand_is_bounded(g);
 }
 
-bool gang__usage_exceeds_guarantees(const struct gang__queue_state *leaf,
-                                    const struct gang__take *take, uint32_t count)
+/* Tasks of its group more that run, and that the gang demands: its queues change once. */
+static void shift_simply(gang_sched *s, const struct gang__gang *g, int64_t runs, int64_t demands)
 {
-    for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent)
-        for (uint32_t i = 0; i < count; i++)
-            if (gang__usage_is_above_guarantee(q, &take[i]))
-                return true;
-    return false;
-}
-
-struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_state *leaf,
-                                             const struct gang__take *take, uint32_t count, int how,
-                                             struct gang__refusal *refusal)
-{
-    bool fixed = how & GANG__REFUSE_FIXED, used_only = how & GANG__REFUSE_PROMISED;
-    for (struct gang__queue_state *q = leaf; q->parent; q = q->parent)
+    const struct gang__request_class *request_class = g->request_class;
+    const struct gang__take *take = request_class->take + request_class->group[0].from;
+    uint32_t count = request_class->group[0].count;
+    uint64_t changed = 0;
+    for (struct gang__queue_state *q = g->job->leaf; q; q = q->parent) {
         for (uint32_t i = 0; i < count; i++) {
-            refusal->dim = take[i].dim;
-            refusal->why = GANG_WAIT_LIMIT;
-            if (gang__usage_is_above_limit(q, &take[i], used_only))
-                return q;
-            refusal->why = GANG_WAIT_GUARANTEE;
-            if (fixed && !q->q->nonpreemptible_to_limit &&
-                gang__usage_is_above_guarantee(q, &take[i]))
-                return q;
+            q->used[take[i].dim] += take[i].amount * runs;
+            q->demand[take[i].dim] += take[i].amount * demands;
+            changed |= UINT64_C(1) << take[i].dim;
         }
-    refusal->why = GANG_WAIT_LENDING;
-    for (uint32_t i = 0; s->queues->lends && i < count; i++) {
-        struct gang__queue_state *by = NULL;
-        refusal->dim = take[i].dim;
-        if (!lends(s, leaf, refusal->dim, take[i].amount, &by))
-            return by;
+        q->tasks += runs;
     }
-    return NULL;
+    gang__wake_queue(s, g->job->leaf);
+    gang__wake_share_dims(s, g->job->leaf, changed);
+}
+
+static int64_t demanded_simply(const struct gang__gang *g)
+{
+    return g->demands ? gang__gang_lacks(g, 0) : 0;
+}
+
+void gang__usage_start(gang_sched *s, struct gang__gang *g, const int64_t *has)
+{
+    if (!counts_simply(s, g)) {
+        gang__usage_out(s, g);
+        set_tasks(g, has);
+        gang__usage_in(s, g);
+        return;
+    }
+    int64_t before = demanded_simply(g);
+    set_tasks(g, has);
+    shift_simply(s, g, has[0], demanded_simply(g) - before);
+    gang__victims_settle_elastic(g);
+    gang__wake_holding(s, g);
+}
+
+void gang__usage_demand(gang_sched *s, struct gang__gang *g, bool demands)
+{
+    if (!counts_simply(s, g)) {
+        gang__usage_out(s, g);
+        g->demands = demands;
+        gang__usage_in(s, g);
+        return;
+    }
+    int64_t before = demanded_simply(g);
+    g->demands = demands;
+    shift_simply(s, g, 0, demanded_simply(g) - before);
+    gang__victims_settle_elastic(g);
+    gang__wake_holding(s, g);
 }
 
 void gang__usage_charge_handover(gang_sched *s, struct gang__handover *handover, int64_t sign)

@@ -60,6 +60,11 @@ void gang__gpu_memory_copy_end(gang_sched *s, const gang_sched *from);
  * leaf. */
 void gang__usage_out(gang_sched *s, struct gang__gang *g);
 void gang__usage_in(gang_sched *s, struct gang__gang *g);
+/* The gang has all the tasks that it starts with, `has` of each group, and had none: as if both
+ * were called around it. */
+void gang__usage_start(gang_sched *s, struct gang__gang *g, const int64_t *has);
+/* From now on the gang demands what it lacks, or does not: likewise. */
+void gang__usage_demand(gang_sched *s, struct gang__gang *g, bool demands);
 
 /* So many tasks of a group become tentative victims of an attempt to preempt (times < 0), or stay
  * after all: their amounts leave the usage of the gang's user, leaf and all queues above. A leaf

@@ -121,4 +121,4 @@ static const struct gang__veto starved = {GANG_WAIT_STARVED, false, false, starv
 /* Cells of other queues. */
 static const struct gang__veto cells = {GANG_WAIT_CELLS, false, false, cells_concern, cells_apply};
 
-const struct gang__veto *const gang__vetoes[] = {&failed, &starved, &planned, &cells, NULL};
+const struct gang__veto *const gang__vetoes[GANG__VETOES] = {&failed, &starved, &planned, &cells};

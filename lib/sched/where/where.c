@@ -31,7 +31,9 @@ void gang__where_free(gang_sched *s)
 /* The i-th veto: those that were registered come first; NULL: there are no more. */
 static const struct gang__veto *veto_at(const gang_sched *s, uint32_t i)
 {
-    return i < s->where.count ? s->where.registered[i] : gang__vetoes[i - s->where.count];
+    return i < s->where.count                  ? s->where.registered[i]
+           : i - s->where.count < GANG__VETOES ? gang__vetoes[i - s->where.count]
+                                               : NULL;
 }
 
 /* Is the gang kept off nodes by the veto, at the time for which it asks? */
@@ -47,10 +49,11 @@ bool gang__where_needs_snapshot(const struct gang__where *w)
 
 bool gang__where_concerned(const struct gang__where *w)
 {
-    const struct gang__veto *v;
     bool some = w->only != NULL;
-    for (uint32_t i = 0; !some && (v = veto_at(w->s, i)) != NULL; i++)
-        some = is_concerned(v, w);
+    for (uint32_t i = 0; !some && i < w->s->where.count; i++)
+        some = is_concerned(w->s->where.registered[i], w);
+    for (uint32_t i = 0; !some && i < GANG__VETOES; i++) /* asked for each start: unrolled */
+        some = is_concerned(gang__vetoes[i], w);
     return some;
 }
 

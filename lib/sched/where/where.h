@@ -98,7 +98,8 @@ gang_result gang__where_alloc_more(gang_sched *s, struct gang__gang *g, uint32_t
 
 /* ---- vetoes.c -------------------------------------------------------------------------------- */
 
-/* The vetoes of folders below this one, in the order in which they are applied; NULL ends it. */
-extern const struct gang__veto *const gang__vetoes[];
+/* The vetoes of folders below this one, in the order in which they are applied. */
+enum { GANG__VETOES = 4 };
+extern const struct gang__veto *const gang__vetoes[GANG__VETOES];
 
 #endif
