@@ -55,7 +55,8 @@ struct bench_request {
     enum bench_where where;
     int64_t tasks;
     int64_t extra;
-    bool restart; /* peers: search each task of a gang from node 0 again */
+    bool restart;   /* peers: search each task of a gang from node 0 again */
+    bool exclusive; /* ours: the nodes are for this request alone */
 };
 
 /* How what is taken lies. */
@@ -74,6 +75,7 @@ struct bench_scene {
     int32_t fill; /* percent */
     enum bench_pattern pattern;
     int64_t fill_gang; /* nodes a gang, PATTERN_NODES */
+    int64_t rack;      /* nodes a rack; 0: RACK_NODES */
     bool packed;       /* what is free lies last, which is what first-fit ends up with */
     bool rare;         /* some nodes have the rare label or model; they are left free */
     bool build;        /* nothing is there yet: loops build clusters of their own */

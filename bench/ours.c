@@ -77,7 +77,12 @@ struct machine {
     struct gang_label *racks;
 };
 
-static struct machine *machine_new(int64_t nodes)
+static int64_t rack_nodes(const struct bench_scene *scene)
+{
+    return scene->rack ? scene->rack : RACK_NODES;
+}
+
+static struct machine *machine_new(int64_t nodes, int64_t rack)
 {
     struct machine *m = bench_calloc(1, sizeof(*m));
     for (int i = 0; i < NODE_GPUS; i++) {
@@ -97,7 +102,7 @@ static struct machine *machine_new(int64_t nodes)
             m->links[links++] = (struct gang_link_spec){a, b, GANG_LINK_NVLINK, 1, 600000};
     m->rare = (struct gang_label){"fabric", "rare"};
 
-    int64_t racks = (nodes + RACK_NODES - 1) / RACK_NODES;
+    int64_t racks = (nodes + rack - 1) / rack;
     m->names = bench_calloc((size_t)nodes, sizeof(*m->names));
     m->rack_names = bench_calloc((size_t)racks, sizeof(*m->rack_names));
     m->racks = bench_calloc((size_t)racks, sizeof(*m->racks));
@@ -136,7 +141,7 @@ static void machine_spec(const struct cluster *k, int64_t node, struct gang_node
     spec->numa_count = NODE_NUMAS;
     spec->cores = m->cores;
     spec->core_count = NODE_CORES;
-    spec->topology = &m->racks[node / RACK_NODES];
+    spec->topology = &m->racks[node / rack_nodes(&k->scene)];
     spec->topology_count = 1;
     if (k->scene.rare && place == RARE_LABEL_AT) {
         spec->labels = &m->rare;
@@ -163,7 +168,7 @@ static void *ours_open(const struct bench_scene *scene)
     opts.mem = &mem;
     ours_check(gang_cluster_new(&opts, &k->c, &error), &error, "gang_cluster_new");
     ours_check(gang_worker_new(k->c, &k->builder), NULL, "gang_worker_new");
-    k->machines = machine_new(scene->nodes);
+    k->machines = machine_new(scene->nodes, rack_nodes(scene));
     return k;
 }
 
@@ -273,6 +278,7 @@ static void *ours_request(void *cluster, const struct bench_request *request)
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     spec.groups = &group;
     spec.group_count = 1;
+    spec.exclusive = request->exclusive;
     if (request->where == WHERE_TOPOLOGY)
         spec.policy = GANG_POLICY_TOPOLOGY;
     struct gang_error error = GANG_ERROR_INIT;

@@ -28,38 +28,60 @@ struct work {
     enum work_kind kind;
     struct bench_request request;
     int64_t operations; /* calls, or pairs of calls */
+    int64_t rack;       /* nodes a rack; 0: RACK_NODES */
 };
 
 /* Those that share a cluster follow each other. */
 static const struct work works[] = {
-    {"alloc_free_node_1", PATTERN_NODES, 90, WORK_PAIR, {SHAPE_NODE, .tasks = 1}, 2000},
-    {"alloc_free_node_8", PATTERN_NODES, 90, WORK_PAIR, {SHAPE_NODE, .tasks = 8}, 500},
-    {"alloc_free_node_64", PATTERN_NODES, 90, WORK_PAIR, {SHAPE_NODE, .tasks = 64}, 100},
-    {"alloc_free_node_512", PATTERN_NODES, 90, WORK_PAIR, {SHAPE_NODE, .tasks = 512}, 20},
+    {"alloc_free_node_1", PATTERN_NODES, 90, WORK_PAIR, {SHAPE_NODE, .tasks = 1}, 2000, 0},
+    {"alloc_free_node_8", PATTERN_NODES, 90, WORK_PAIR, {SHAPE_NODE, .tasks = 8}, 500, 0},
+    {"alloc_free_node_64", PATTERN_NODES, 90, WORK_PAIR, {SHAPE_NODE, .tasks = 64}, 100, 0},
+    {"alloc_free_node_512", PATTERN_NODES, 90, WORK_PAIR, {SHAPE_NODE, .tasks = 512}, 20, 0},
     {"alloc_free_rack_8",
      PATTERN_NODES,
      90,
      WORK_PAIR,
      {SHAPE_NODE, .where = WHERE_RACK, .tasks = 8},
-     500},
-    {"grow_shrink_node", PATTERN_NODES, 90, WORK_RESIZE, {SHAPE_NODE, .tasks = 8, .extra = 1}, 500},
-    {"refuse_node_1024", PATTERN_NODES, 90, WORK_REFUSE, {SHAPE_NODE, .tasks = 1024}, 100},
-    {"read", PATTERN_NODES, 90, WORK_READ, {SHAPE_NODE, .tasks = 1}, 2000},
-    {"drain_up", PATTERN_NODES, 90, WORK_STATE, {SHAPE_NODE, .tasks = 1}, 2000},
-    {"alloc_free_random_node", PATTERN_NODES, 90, WORK_RANDOM, {SHAPE_NODE, .tasks = 1}, 2000},
-    {"alloc_free_gpu", PATTERN_GPUS, 90, WORK_PAIR, {SHAPE_GPU, .tasks = 1}, 2000},
-    {"alloc_free_share", PATTERN_GPUS, 90, WORK_PAIR, {SHAPE_SHARE, .tasks = 1}, 2000},
-    {"alloc_free_random_gpu", PATTERN_GPUS, 90, WORK_RANDOM, {SHAPE_GPU, .tasks = 1}, 2000},
-    {"refuse_full_gpu", PATTERN_NODES, 100, WORK_REFUSE, {SHAPE_GPU, .tasks = 1}, 2000},
-    {"refuse_full_node_64", PATTERN_NODES, 100, WORK_REFUSE, {SHAPE_NODE, .tasks = 64}, 2000},
-    {"sched_full_1gpu", PATTERN_NODES, 90, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 1000},
-    {"sched_full_gang", PATTERN_NODES, 90, WORK_CYCLE, {SHAPE_NODE, .tasks = 4}, 500},
-    {"sched_idle", PATTERN_NODES, 100, WORK_CYCLE, {SHAPE_NODE, .tasks = 1}, 200},
-    {"sched_one_freed", PATTERN_NODES, 100, WORK_CYCLE, {SHAPE_NODE, .tasks = 1}, 20},
-    {"sched_decide", PATTERN_NODES, 0, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 10},
-    {"sched_fair_16", PATTERN_NODES, 0, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 500},
-    {"sched_fair_1000", PATTERN_NODES, 0, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 500},
-    {"sched_fair_16000", PATTERN_NODES, 0, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 500},
+     500,
+     0},
+    {"alloc_free_exclusive_64",
+     PATTERN_NODES,
+     90,
+     WORK_PAIR,
+     {SHAPE_HALF, .tasks = 64, .exclusive = true},
+     100,
+     0},
+    {"grow_shrink_node",
+     PATTERN_NODES,
+     90,
+     WORK_RESIZE,
+     {SHAPE_NODE, .tasks = 8, .extra = 1},
+     500,
+     0},
+    {"refuse_node_1024", PATTERN_NODES, 90, WORK_REFUSE, {SHAPE_NODE, .tasks = 1024}, 100, 0},
+    {"read", PATTERN_NODES, 90, WORK_READ, {SHAPE_NODE, .tasks = 1}, 2000, 0},
+    {"drain_up", PATTERN_NODES, 90, WORK_STATE, {SHAPE_NODE, .tasks = 1}, 2000, 0},
+    {"alloc_free_random_node", PATTERN_NODES, 90, WORK_RANDOM, {SHAPE_NODE, .tasks = 1}, 2000, 0},
+    {"alloc_free_gpu", PATTERN_GPUS, 90, WORK_PAIR, {SHAPE_GPU, .tasks = 1}, 2000, 0},
+    {"alloc_free_share", PATTERN_GPUS, 90, WORK_PAIR, {SHAPE_SHARE, .tasks = 1}, 2000, 0},
+    {"alloc_free_random_gpu", PATTERN_GPUS, 90, WORK_RANDOM, {SHAPE_GPU, .tasks = 1}, 2000, 0},
+    {"refuse_full_gpu", PATTERN_NODES, 100, WORK_REFUSE, {SHAPE_GPU, .tasks = 1}, 2000, 0},
+    {"refuse_full_node_64", PATTERN_NODES, 100, WORK_REFUSE, {SHAPE_NODE, .tasks = 64}, 2000, 0},
+    {"alloc_free_block_32",
+     PATTERN_NODES,
+     90,
+     WORK_PAIR,
+     {SHAPE_NODE, .where = WHERE_RACK, .tasks = 32},
+     200,
+     512},
+    {"sched_full_1gpu", PATTERN_NODES, 90, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 1000, 0},
+    {"sched_full_gang", PATTERN_NODES, 90, WORK_CYCLE, {SHAPE_NODE, .tasks = 4}, 500, 0},
+    {"sched_idle", PATTERN_NODES, 100, WORK_CYCLE, {SHAPE_NODE, .tasks = 1}, 200, 0},
+    {"sched_one_freed", PATTERN_NODES, 100, WORK_CYCLE, {SHAPE_NODE, .tasks = 1}, 20, 0},
+    {"sched_decide", PATTERN_NODES, 0, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 10, 0},
+    {"sched_fair_16", PATTERN_NODES, 0, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 500, 0},
+    {"sched_fair_1000", PATTERN_NODES, 0, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 500, 0},
+    {"sched_fair_16000", PATTERN_NODES, 0, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 500, 0},
 };
 enum { WORKS = sizeof(works) / sizeof(works[0]) };
 
@@ -205,7 +227,8 @@ int work_run(char *const *names, size_t count, int64_t nodes, int64_t operations
             do_cycle(work, operations, seed);
             continue;
         }
-        if (s && (s->scene.pattern != work->pattern || s->scene.fill != work->fill)) {
+        if (s && (s->scene.pattern != work->pattern || s->scene.fill != work->fill ||
+                  s->scene.rack != work->rack)) {
             stage_free(s);
             s = NULL;
         }
@@ -214,6 +237,7 @@ int work_run(char *const *names, size_t count, int64_t nodes, int64_t operations
                                         .nodes = nodes,
                                         .fill = work->fill,
                                         .pattern = work->pattern,
+                                        .rack = work->rack,
                                         .fill_gang = 1};
             s = stage_new(&scene, 1, 1024, seed);
         }

@@ -34,8 +34,9 @@ enum world {
 static const int nodes_in[WORLDS] = {NODES, NODES, NODES, NODES, NODES, NODES,
                                      NODES, 200,   20,    280,   NODES};
 
-/* The requests of a life: without domains, in domains, and with more than that. */
-enum { ANYWHERE, IN_DOMAINS, OTHERS, SETS };
+/* The requests of a life: without domains, in domains, with more than that, and of nodes for one
+ * gang alone. */
+enum { ANYWHERE, IN_DOMAINS, OTHERS, ALONE, SETS };
 struct kind {
     int64_t tasks, gpus, cores, memory;
     const char *where, *same, *prefer; /* of the group; */
@@ -45,6 +46,7 @@ struct kind {
     int64_t more, per_rack, subgroup; /* of the group */
     const char *spread;
     const char *outer; /* the level that the request prefers */
+    bool alone;        /* exclusive */
 };
 #define SIZE(t, g, c, m) .tasks = (t), .gpus = (g), .cores = (c), .memory = (m)
 static const struct kind kinds[SETS][KINDS] = {
@@ -97,7 +99,24 @@ static const struct kind kinds[SETS][KINDS] = {
      {SIZE(16, 1, 8, MEMORY / 8), .same = "rack"},
      {SIZE(1, 0, 16, 1 << 30)},
      {SIZE(3, 8, 64, MEMORY), .same = "rack", .prefer = "node"},
-     {SIZE(2, 4, 64, MEMORY)}}};
+     {SIZE(2, 4, 64, MEMORY)}},
+    /* all of a node, half of it, little of it, nothing; several tasks a node, not all it holds */
+    {{SIZE(1, 8, 64, MEMORY), .alone = true},
+     {SIZE(4, 8, 64, MEMORY), .alone = true},
+     {SIZE(17, 8, 32, MEMORY / 2), .alone = true},
+     {SIZE(12, 4, 16, MEMORY / 4), .alone = true},
+     {SIZE(3, 5, 1, 1 << 30), .alone = true},
+     {SIZE(9, 2, 16, MEMORY / 8), .alone = true},
+     {SIZE(4, 0, 33, 1 << 30), .alone = true},
+     {SIZE(2, 4, 64, MEMORY), .alone = true, .policy = GANG_POLICY_PACK},
+     {SIZE(1, 1, 4, 1 << 30)},
+     {SIZE(3, 8, 64, MEMORY), .alone = true, .same = "rack"},
+     {SIZE(5, 5, 16, MEMORY / 8), .alone = true, .same = "rack"},
+     {SIZE(6, 2, 8, 1 << 30), .alone = true, .prefer = "rack"},
+     {SIZE(3, 8, 64, MEMORY)},
+     {SIZE(2, 0, 0, 0), .alone = true, .more = 3},
+     {SIZE(4, 6, 8, 1 << 30), .alone = true, .where = "disk = nvme"},
+     {SIZE(3, 8, 8, 1 << 30), .alone = true, .policy = GANG_POLICY_SPREAD}}};
 
 struct life {
     gang_cluster *c;
@@ -121,19 +140,20 @@ static gang_result put_node(struct life *l, enum world world, int i, int64_t oth
     char name[16], zone[16], rack[16];
     const struct gang_label path[] = {{"rack", rack}, {"zone", zone}},
                             disk = {"disk", (i + (int)(other >> 2)) % 3 ? "nvme" : "sata"};
-    bool odd = i % 5 == 0;
+    bool odd = i % (world == WIDE ? 40 : 5) == 0, other_numa = world == OTHER_NUMA || world == WIDE;
     int size = world == BIGGER && i % 24 == 0 ? 2 : 1,
         racks = world == WIDE ? 2 : nodes_in[world] / (world == FEW ? 5 : RACK);
     for (int k = 0; k < size * GPUS; k++)
         gpu[k].numa = k / 4 % 2;
     for (int k = 0; k < size * CORES; k++)
         core[k] = (struct gang_core_spec){.os_index = k, .numa = k / 32 % 2, .threads = 1};
-    for (int k = 0; world == OTHER_NUMA && odd && k < CORES; k++)
+    for (int k = 0; other_numa && odd && k < CORES; k++)
         core[k].numa = k % 2;
     struct gang_numa_spec numa[2] = {{0}};
     snprintf(name, sizeof(name), "n%d", i);
     int number = world == RACKS_MIXED ? i * 7 % racks : i * racks / nodes_in[world];
-    number = other & 2 ? racks - 1 - number : number;
+    bool stays = world == WIDE && l->set == IN_DOMAINS; /* else a rack soon is no row of slots */
+    number = other & 2 && !stays ? racks - 1 - number : number;
     snprintf(rack, sizeof(rack), "r%d", number);
     snprintf(zone, sizeof(zone), "z%d", number / 3);
     spec.name = name;
@@ -175,6 +195,7 @@ static gang_request *request(struct life *l, const struct kind *kind)
     g.subgroup_size = kind->subgroup;
     g.subgroup_same = kind->subgroup ? "rack" : NULL;
     spec.policy = kind->policy;
+    spec.exclusive = kind->alone;
     spec.groups = &g;
     spec.group_count = 1;
     test_must(gang_request_new(l->c, &spec, &made, NULL));

@@ -111,7 +111,9 @@ static bool goes_short(enum world world, int set)
 {
     if (set == ANYWHERE)
         return world != MIX;
-    return world != WIDE && !(world == NO_GPUS && set == OTHERS);
+    if (set == ALONE)
+        return true;
+    return !(world == NO_GPUS && set == OTHERS);
 }
 
 START_TEST(places_are_those_of_a_plan)
@@ -160,11 +162,12 @@ END_TEST
 START_TEST(second_gang_needs_no_plan)
 {
     struct life *l = &life[0];
-    static const enum world world[SETS] = {PLAIN, RACKS_IN_ORDER, RACKS_IN_ORDER};
+    static const enum world world[SETS] = {PLAIN, RACKS_IN_ORDER, RACKS_IN_ORDER, RACKS_IN_ORDER};
     static const bool suit[SETS][KINDS] = {
         {0, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1},
         {0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0},
         {0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0},
+        {0, 1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 1, 1, 0, 1, 0},
     };
     life_init(l, world[_i], _i);
     for (int kind = 1; kind < KINDS; kind++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads place and free gangs that take the same of equal free nodes, anywhere, in one rack and in
- * several groups, with few nodes to spare: none shares a node, each keeps to its rack. */
+/* Threads place and free gangs that take the same of equal free nodes, anywhere, in one rack, in
+ * several groups and exclusively, with few nodes to spare: none shares a node, each keeps to its
+ * rack. */
 #include <gangsched/gangsched.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,7 +16,7 @@ enum {
     RACK = 4,
     NODES = RACKS * RACK,
     THREADS = 4,
-    KINDS = 4,
+    KINDS = 5,
     GANGS = 4000,
     HELD = 16
 };
@@ -25,6 +26,7 @@ static gang_node_id node[NODES];
 static atomic_int taken[NODES]; /* by a thread that has it in a gang: set after, cleared before */
 static atomic_long granted, in_rack;
 static gang_request *request[KINDS];
+static int rack_nodes; /* RACK, or all in one */
 
 struct life {
     gang_worker *w;
@@ -63,7 +65,7 @@ static void mark(gang_alloc_id id, int64_t kind, bool take)
     for (int i = 0; i < t.count; i++) {
         ck_assert_int_eq(atomic_exchange(&taken[t.node[i]], take), !take);
         if (kind == 1)
-            ck_assert_int_eq(t.node[i] / RACK, t.node[0] / RACK);
+            ck_assert_int_eq(t.node[i] / rack_nodes, t.node[0] / rack_nodes);
     }
     atomic_fetch_add(&in_rack, take && kind == 1);
 }
@@ -100,12 +102,17 @@ static void *live(void *user)
     return NULL;
 }
 
-/* Whole nodes: 4 anywhere, 3 in a rack, 1 and 4 of two groups, one. */
+/* Whole nodes: 4 anywhere, 3 in a rack, 1 and 4 of two groups, one; and 2 that are its own, of
+ * which the tasks take half. */
 static gang_request *request_of_kind(int kind)
 {
-    static const int64_t tasks[KINDS] = {4, 3, 1, 1};
+    static const int64_t tasks[KINDS] = {4, 3, 1, 1, 2};
     struct gang_group_spec g[2] = {group_of(tasks[kind], 16000, 8000), group_of(4, 16000, 8000)};
     struct gang_request_spec spec = request_of(g, kind == 2 ? 2 : 1);
+    if (kind == 4) {
+        g[0] = group_of(tasks[kind], 9000, 4000);
+        spec.exclusive = 1;
+    }
     spec.same = kind == 1 ? "rack" : NULL;
     return stage_request(&s, &spec);
 }
@@ -114,13 +121,14 @@ START_TEST(no_gang_shares_a_node_or_leaves_its_rack)
 {
     static struct life life[THREADS];
     int64_t before = gang__equal_nodes_taken;
+    rack_nodes = _i ? NODES : RACK;
     chance_state = test_seed();
     stage_open(&s, levels, 1);
     for (int i = 0; i < NODES; i++) {
         char name[16], rack[16];
         struct gang_label place = {"rack", rack};
         snprintf(name, sizeof(name), "n%d", i);
-        snprintf(rack, sizeof(rack), "r%d", i / RACK);
+        snprintf(rack, sizeof(rack), "r%d", i / rack_nodes);
         struct box box = {.name = name, .cpu = 16000, .gpus = 8, .place = &place, .place_count = 1};
         node[i] = stage_add(&s, &box);
     }
@@ -148,7 +156,7 @@ int main(void)
 {
     Suite *suite = suite_create("equal_nodes_threads");
     TCase *t = tcase_create("threads");
-    tcase_add_test(t, no_gang_shares_a_node_or_leaves_its_rack);
+    tcase_add_loop_test(t, no_gang_shares_a_node_or_leaves_its_rack, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -3,6 +3,7 @@
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
+#include "place/alloc/equal_wide.h"
 #include "place/fit/fit.h"
 #include "place/pack/pack.h"
 #include "place/search/search.h"
@@ -67,7 +68,7 @@ static void add_node(struct finding *f, uint32_t slot)
 static void look_at_other(struct finding *f, uint32_t slot, bool same_type)
 {
     const struct gang__node_pattern *m = f->pattern;
-    if (same_type && m->per_node == 1 && m->op_count == 0) /* a task takes all of a node */
+    if (same_type && m->whole_nodes)
         return;
     int64_t tasks = gang__plan_capacity(f->p, 0, slot);
     f->off = f->off || tasks >= m->per_node;
@@ -105,7 +106,12 @@ static bool take_domain(void *user, const struct gang__scope *s, int64_t most)
     (void)most;
     f->count = 0;
     f->partial = false;
-    f->off = list.count > GANG__FEW_NODES; /* a plan takes the nodes in another order */
+    f->off = false;
+    if (list.count > GANG__FEW_NODES) {
+        f->count = f->want;
+        f->off = !gang__equal_wide_find(f->p, f->pattern, s, f->slot, f->want);
+        return true;
+    }
     for (uint32_t i = 0; i < list.count && !f->off; i++) {
         uint32_t slot = gang__node_list_slot(&list, i);
         const struct gang__node *node = gang__plan_node(f->p, slot);

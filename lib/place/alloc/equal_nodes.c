@@ -6,6 +6,7 @@
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
 #include "place/alloc/equal_domain.h"
+#include "place/alloc/equal_holders.h"
 #include "place/fit/fit.h"
 #include "place/search/search.h"
 
@@ -70,6 +71,7 @@ static uint32_t take_word(void *user, uint32_t base, uint32_t bits, bool *ends)
     const struct gang__node_pattern *m = s->pattern;
     const struct gang__node_type *type = m->type;
     const unsigned words = m->words;
+    const bool skips_claimed = s->p->request->plain; /* as its plan does */
     uint32_t wrong = 0, taken = 0;
     size_t left = s->want - s->count;
     for (; bits && left; bits &= bits - 1) {
@@ -81,12 +83,12 @@ static uint32_t take_word(void *user, uint32_t base, uint32_t bits, bool *ends)
         }
         gang__hook(GANG__STEP_READ);
         uint64_t owner = gang__load_seq(&cell[i].owner);
-        if (owner && !gang__claim_is_void(&s->p->c->commit, owner)) {
+        if (owner && skips_claimed && !gang__claim_is_void(&s->p->c->commit, owner)) {
             s->p->out.skipped = true;
         } else if (!gang__cell_differs(&cell[i], m->row, words)) {
             taken |= bit;
             left--;
-        } else if (m->per_node > 1 || m->op_count > 0) {
+        } else if (!m->whole_nodes) {
             s->off = true;
             break;
         } else {
@@ -166,7 +168,7 @@ static bool find_nodes(gang_worker *w, const gang_request *request, struct searc
     if (!gang__plan_suits_patterns(p) || p->epoch != s->pattern->epoch ||
         gang__tier_count(gang__tiers_of(p, &request->group[0])) != 1)
         return false;
-    if (!request->plain)
+    if (!request->searched)
         return gang__equal_domain_find(p, s->pattern, s->slot, s->want);
     options.policy = gang__policy_order(p, false);
     if (gang__policy_of(options.policy)->way == GANG__WAY_SCORE) /* since a mix was declared */
@@ -265,6 +267,7 @@ static void write_record(const gang_worker *w, const struct gang__node_pattern *
     a->used = (uint32_t)(task - a->data);
     a->tasks = (uint32_t)(count * each);
     a->next_number = (uint32_t)number;
+    gang__equal_holders_write(w, m, slot, count, a);
 }
 
 /* The place of a task, by its entry in the record. */
@@ -334,7 +337,9 @@ bool gang__equal_nodes_take(gang_worker *w, gang_request *request, struct gang__
         m->rest = REST;
         return false;
     }
-    if (gang__record_make(w, request, (size_t)request->min, count * m->entry_words, a) != GANG_OK)
+    size_t words = m->entry_words + m->holder_words;
+    size_t entries = (size_t)request->min + (m->holder_words ? count : 0);
+    if (gang__record_make(w, request, entries, count * words, a) != GANG_OK)
         return false;
     *r = may && out ? ask(w, m, s.slot, count, out, may, user) : GANG_OK;
     bool answered = *r != GANG_OK;

@@ -10,7 +10,9 @@
  * them. On a node with the words of the pattern it puts the same tasks with the same devices and
  * cores, since these depend on the words, the node type and the request alone. It passes over nodes
  * that another commit claims, and, where one task takes all of a node, over nodes of the same type
- * that have less; so does this way. At any other node this way ends, and the gang is planned. The
+ * that have less; so does this way. An exclusive gang takes all of its nodes: its plan passes over
+ * those of the type that are not wholly free, and over no others. What its tasks leave of a node is
+ * the same on all (equal_holders.h). At any other node this way ends, and the gang is planned. The
  * same holds where scores, health, partitions, tiers or an order of ranks other than that of the
  * slots matter. Nodes in one domain are found in another order (equal_domain.h). */
 #ifndef GANG__PLACE_EQUAL_NODES_H

@@ -5,13 +5,14 @@
 
 #include "core/nodes/nodes.h"
 #include "place/alloc/equal_domain.h"
+#include "place/alloc/equal_holders.h"
 #include "place/alloc/equal_nodes.h"
 #include "place/fit/fit.h"
 
 /* Does one search place the tasks, node by node, in the order of packing? */
 static bool packs(const gang_request *request)
 {
-    return request->plain &&
+    return request->searched &&
            (request->policy == GANG_POLICY_PACK || request->policy == GANG_POLICY_DEFAULT);
 }
 
@@ -19,8 +20,8 @@ static bool packs(const gang_request *request)
 static bool suits(const gang_request *request)
 {
     const struct gang__group *g = &request->group[0];
-    return request->group_count == 1 && !request->exclusive && !request->same_devices &&
-           !request->has_affinity && !request->score && !g->pool_need_count && !g->profile &&
+    return request->group_count == 1 && !request->same_devices && !request->has_affinity &&
+           !request->score && !g->pool_need_count && !g->profile &&
            (packs(request) || gang__equal_domain_suits(request));
 }
 
@@ -60,6 +61,8 @@ static bool is_used_up(struct gang__plan *p, const struct gang__node_copy *copy)
     const uint64_t *now = gang__words_now(p, copy);
     const struct gang__group *g = &p->request->group[0];
     uint64_t left = 0;
+    if (p->request->exclusive) /* with the holder */
+        return gang__plan_takes_all(p, copy);
     if (!g->devices)
         return gang__head_cpu(now[GANG__WORD_HEAD]) < g->cpu;
     for (unsigned i = GANG__WORD_SHARES; i < gang__first_core(copy->layout); i++)
@@ -135,8 +138,10 @@ void gang__equal_nodes_learn(gang_worker *w, const gang_request *request)
     m->per_node = each;
     m->rest = 0;
     note_ops(m, p, first);
+    m->whole_nodes = request->exclusive || (each == 1 && m->op_count == 0);
     memcpy(m->row, gang__words_was(p, first), first->words * sizeof(*m->row));
     note_tasks(m, p);
+    gang__equal_holders_note(m, p, first);
     m->request = request->number;
     m->epoch = p->epoch;
 }

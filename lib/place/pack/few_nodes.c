@@ -136,21 +136,28 @@ static struct gang__search_options tightest(int64_t each, int64_t nodes, int64_t
     return (struct gang__search_options){GANG_POLICY_PACK, each, nodes, at_least, NULL, NULL};
 }
 
+int64_t gang__few_nodes_share(struct gang__plan *p, uint32_t group, int64_t want,
+                              const struct gang__scope *scope, int64_t *each)
+{
+    struct gang__capacity capacity;
+    struct gang__capacity_query query;
+    gang__capacity_query_init(&query, p, group, gang__scope_nodes(p, scope));
+    gang__scope_capacity(&query, scope, &capacity);
+    int64_t nodes = gang__capacity_nodes(&capacity, want), there = 0;
+    if (nodes < 2 || nodes == INT64_MAX)
+        return 0;
+    *each = (want + nodes - 1) / nodes;
+    for (int64_t n = *each; n <= GANG__CAPACITY_MAX; n++)
+        there += capacity.nodes[n];
+    return there < nodes || *each >= GANG__CAPACITY_MAX ? 0 : nodes;
+}
+
 /* Equally many tasks a node, on as few nodes as there can be. */
 static int64_t fill_equally(struct gang__pack *k, uint32_t group, int64_t want,
                             const struct gang__scope *scope)
 {
-    struct gang__capacity capacity;
-    struct gang__capacity_query query;
-    gang__capacity_query_init(&query, k->p, group, gang__scope_nodes(k->p, scope));
-    gang__scope_capacity(&query, scope, &capacity);
-    int64_t nodes = gang__capacity_nodes(&capacity, want);
-    if (nodes < 2 || nodes == INT64_MAX)
-        return 0;
-    int64_t each = (want + nodes - 1) / nodes, there = 0;
-    for (int64_t n = each; n <= GANG__CAPACITY_MAX; n++)
-        there += capacity.nodes[n];
-    if (there < nodes || each >= GANG__CAPACITY_MAX)
+    int64_t each, nodes = gang__few_nodes_share(k->p, group, want, scope, &each);
+    if (!nodes)
         return 0;
     int64_t full = want - nodes * (each - 1); /* nodes with `each`; the others have one less */
     size_t tasks = k->p->tasks.count;

@@ -70,17 +70,18 @@ void gang__exclusive_drop(struct gang__alloc *a, const struct gang__plan *p)
     a->used = to;
 }
 
+uint32_t gang__exclusive_put(const struct gang__plan *p, const struct gang__node_copy *v,
+                             uint64_t *entry)
+{
+    unsigned n = deltas_of(p, v, entry + GANG__TASK_HEAD);
+    entry[0] = v->node->id;
+    entry[1] = gang__task_word_of(GANG__NO_NUMBER, n, GANG__HOLDER);
+    return n ? GANG__TASK_HEAD + n : 0;
+}
+
 void gang__exclusive_append(struct gang__alloc *a, const struct gang__plan *p)
 {
-    for (size_t i = 0; i < p->nodes.count; i++) {
-        const struct gang__node_copy *v = &p->nodes.copy[i];
-        if (!is_used(v))
-            continue;
-        uint64_t *task = a->data + a->used;
-        unsigned n = deltas_of(p, v, task + GANG__TASK_HEAD);
-        task[0] = v->node->id;
-        task[1] = gang__task_word_of(GANG__NO_NUMBER, n, GANG__HOLDER);
-        if (n)
-            a->used += GANG__TASK_HEAD + n;
-    }
+    for (size_t i = 0; i < p->nodes.count; i++)
+        if (is_used(&p->nodes.copy[i]))
+            a->used += gang__exclusive_put(p, &p->nodes.copy[i], a->data + a->used);
 }

@@ -19,4 +19,9 @@ size_t gang__exclusive_size(const struct gang__plan *p);
 void gang__exclusive_drop(struct gang__alloc *a, const struct gang__plan *p);
 void gang__exclusive_append(struct gang__alloc *a, const struct gang__plan *p);
 
+/* Writes the entry of the planned holder of a node. Returns its words; 0: there is none, since the
+ * tasks take all. */
+uint32_t gang__exclusive_put(const struct gang__plan *p, const struct gang__node_copy *v,
+                             uint64_t *entry);
+
 #endif

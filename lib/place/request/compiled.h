@@ -153,7 +153,8 @@ struct gang_request {
     uint32_t *by_size; /* groups, hardest to place first */
     bool uses_pool;    /* some group takes of a cluster-wide kind */
     bool bound;        /* some domain is required or preferred */
-    bool plain;    /* one group, no sets, no domains, no bounds: gang__search() alone places it */
+    bool searched;     /* one group, no sets, no domains, no bounds: one gang__search() places it */
+    bool plain;        /* the same, and its nodes need not be its own */
     bool single;   /* plain, one task, and no condition on nodes: gang__search_single() places it */
     bool precheck; /* a gang that waits is asked for often: check the index before a search, */
     bool large;    /* also when it has not been refused yet */

@@ -177,6 +177,24 @@ static gang_result check_inner_levels(const struct gang__request_job *j, gang_re
  * counts. */
 static gang__a64 requests_made;
 
+/* Which searches place the compiled request? */
+static void choose_search(gang_request *made)
+{
+    const struct gang__group *g = &made->group[0];
+    made->searched = made->group_count == 1 && made->group_set_count == 0 && made->min == g->min &&
+                     made->same < 0 && made->prefer < 0 && g->same < 0 && g->prefer < 0 &&
+                     !g->subgroup_size && g->spread < 0 && g->max_per_node == INT64_MAX &&
+                     g->domain_level < 0 && made->affinity_count == 0 &&
+                     made->policy != GANG_POLICY_TOPOLOGY;
+    made->plain = made->searched && !made->exclusive;
+    made->in_domains = has_domains(made);
+    made->single = made->plain && made->min == 1 && !made->exclusive && !made->score &&
+                   !g->filters && !g->bounded && !g->models_ranked && !g->pool_need_count &&
+                   g->gpu_nodes != GANG_GPU_NODES_AVOID;
+    made->precheck = made->plain ? made->min > 1 : is_in_one_domain(made);
+    made->large = made->plain && made->min > MANY;
+}
+
 static gang_result request_make(const struct gang__request_job *job, gang_request **request)
 {
     const struct gang__request_job j = *job;
@@ -230,18 +248,7 @@ static gang_result request_make(const struct gang__request_job *job, gang_reques
         made->same_devices = made->same_devices || made->group[i].same_devices;
     }
     made->bound = is_bound(made);
-    const struct gang__group *g = &made->group[0];
-    made->plain = made->group_count == 1 && made->group_set_count == 0 && made->min == g->min &&
-                  made->same < 0 && made->prefer < 0 && g->same < 0 && g->prefer < 0 &&
-                  !g->subgroup_size && g->spread < 0 && g->max_per_node == INT64_MAX &&
-                  g->domain_level < 0 && made->affinity_count == 0 && !made->exclusive &&
-                  made->policy != GANG_POLICY_TOPOLOGY;
-    made->in_domains = has_domains(made);
-    made->single = made->plain && made->min == 1 && !made->exclusive && !made->score &&
-                   !g->filters && !g->bounded && !g->models_ranked && !g->pool_need_count &&
-                   g->gpu_nodes != GANG_GPU_NODES_AVOID;
-    made->precheck = made->plain ? made->min > 1 : is_in_one_domain(made);
-    made->large = made->plain && made->min > MANY;
+    choose_search(made);
     *request = made;
     return GANG_OK;
 }

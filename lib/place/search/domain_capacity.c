@@ -64,17 +64,6 @@ void gang__capacity_query_init(struct gang__capacity_query *e, struct gang__plan
     }
 }
 
-/* The slots of [first, end) among the 32 from `base`. */
-static uint32_t slots_of_word(uint32_t base, uint32_t first, uint32_t end)
-{
-    uint32_t mask = UINT32_MAX;
-    if (base < first)
-        mask <<= first - base;
-    if (end - base < GANG__FAN)
-        mask &= ((uint32_t)1 << (end - base)) - 1;
-    return mask;
-}
-
 /* The words of the index that the pairs look at, in one chunk: of each pair whose class has nodes
  * there the first word of its bucket, and tasks a node. In the order of the pairs. */
 struct rows {
@@ -112,18 +101,23 @@ static uint64_t slots_of_pair(uint32_t base, uint32_t first, uint32_t end)
 
 enum { WORDS = GANG__CHUNK / GANG__FAN }; /* index words of a chunk */
 
+/* The slots of one index word that stand in the k-th row, and those of the next word. */
+static inline uint64_t slots_in_pair(const struct rows *l, uint32_t k, uint32_t word, bool both)
+{
+    const gang__a64 *at = l->row[k].word + (size_t)word * GANG__INDEX_ROWS;
+    uint64_t bits = (uint32_t)gang__load_seq(at);
+    return both ? bits | gang__load_seq(at + GANG__INDEX_ROWS) << GANG__FAN : bits;
+}
+
 /* Tasks that the nodes of one index word can take at most, and of the next one: `mask` says which
  * nodes. */
 static inline int64_t tasks_of_pair(const struct rows *l, uint32_t word, bool both, uint64_t mask)
 {
     int64_t tasks = 0;
     for (uint32_t k = 0; k < l->count; k++) {
-        const gang__a64 *at = l->row[k].word + (size_t)word * GANG__INDEX_ROWS;
-        uint64_t bits = (uint32_t)gang__load_seq(at);
-        if (both)
-            bits |= gang__load_seq(at + GANG__INDEX_ROWS) << GANG__FAN;
-        if (bits & mask)
-            tasks += l->row[k].each * gang__popcount(bits & mask);
+        uint64_t bits = slots_in_pair(l, k, word, both) & mask;
+        if (bits)
+            tasks += l->row[k].each * gang__popcount(bits);
     }
     return tasks;
 }
@@ -182,18 +176,23 @@ uint32_t gang__domain_capacity_next(struct gang__capacity_query *e, const struct
     return end;
 }
 
-/* Slots [first, end) as they stand in the index words. */
+/* Slots [first, end) as they stand in the index words, two words at a time. */
 static void count_row(struct gang__capacity_query *e, uint32_t first, uint32_t end,
                       struct gang__capacity *capacity)
 {
-    for (uint32_t base = first - first % GANG__FAN; base < end; base += GANG__FAN) {
-        uint32_t mask = slots_of_word(base, first, end);
-        for (uint32_t i = 0; i < e->pairs; i++) {
-            uint32_t bits =
-                gang__index_word(&e->p->c->commit, e->pair[i].class_id, e->pair[i].bucket, base) &
-                mask;
+    struct rows l;
+    l.chunk = UINT32_MAX;
+    l.count = 0;
+    for (uint32_t base = first - first % GANG__FAN, words; base < end; base += words * GANG__FAN) {
+        const uint32_t word = base % GANG__CHUNK / GANG__FAN;
+        const uint64_t mask = slots_of_pair(base, first, end);
+        words = word + 1 < WORDS ? 2 : 1;
+        if (base / GANG__CHUNK != l.chunk)
+            turn_to(e, &l, base / GANG__CHUNK);
+        for (uint32_t k = 0; k < l.count; k++) {
+            uint64_t bits = slots_in_pair(&l, k, word, words == 2) & mask;
             if (bits)
-                gang__capacity_add(capacity, e->each[e->pair[i].bucket], gang__popcount(bits));
+                gang__capacity_add(capacity, l.row[k].each, gang__popcount(bits));
         }
     }
 }
