@@ -208,6 +208,21 @@ START_TEST(queues_come_and_go)
 }
 END_TEST
 
+/* The queue before it goes between submission and the run that takes it in. */
+START_TEST(a_submitted_job_keeps_its_queue_while_another_goes)
+{
+    const struct gang_queue_spec few[3] = {queue_named("a", NULL), queue_named("b", NULL),
+                                           queue_named("c", NULL)};
+    host_queues(&h, few, 3);
+    gang_job_id id = host_gang(&h, "b", 1, 0);
+    MUST(gang_queue_remove(h.s, host_queue_id(&h, "a"), NULL));
+    host_run(&h, 1);
+    ck_assert_uint_eq(host_job_info(&h, id).queue, host_queue_id(&h, "b"));
+    ck_assert_int_eq(tasks_in("b"), 1);
+    ck_assert_int_eq(tasks_in("c"), 0);
+}
+END_TEST
+
 START_TEST(the_last_queue_stays)
 {
     ck_assert_int_eq(gang_queue_remove(h.s, host_queue_id(&h, "default"), NULL), GANG_EBUSY);
@@ -1031,6 +1046,7 @@ int main(void)
     tcase_add_test(c, a_change_that_is_refused_changes_nothing);
     tcase_add_test(c, a_tree_that_is_refused_changes_nothing);
     tcase_add_test(c, queues_come_and_go);
+    tcase_add_test(c, a_submitted_job_keeps_its_queue_while_another_goes);
     tcase_add_test(c, the_last_queue_stays);
     tcase_add_test(c, a_queue_that_moves_takes_its_jobs_with_it);
     tcase_add_test(c, a_draining_queue_starts_those_it_has);
