@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A course wants both machines from 14:00 to 16:00. What runs until then may, what would run
- * into it waits; a job that names the reservation starts when it begins. The clock is one of
- * this program: minutes since noon. */
+/* A course wants both machines from 14:00 to 16:00. A job that ends before then
+ * starts, a job that would still run waits, and a job that names the reservation starts when it
+ * begins. The clock is the program's own: minutes since noon. */
 #include <gangsched/gangsched.h>
 
 #include <inttypes.h>

@@ -22,9 +22,8 @@ static const struct cli_option options[] = {{"case", &only_case, NULL},
 
 static const struct cli_command command = {
     "explain", "[--case ID] [--job NAME] [--json] FILE",
-    "Runs the cases of a file as \"gangsched scenario\" does and tells why jobs are still "
-    "waiting, and why\n"
-    "they preempt no other job.\n"
+    "Runs the cases of a file as \"gangsched scenario\" does and tells why jobs still wait,\n"
+    "and why they preempt no other job.\n"
     "  --case ID    only this case\n"
     "  --job NAME   only this job, also if it runs\n"
     "  --json       one JSON object a job and line\n"

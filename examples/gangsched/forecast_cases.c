@@ -30,20 +30,19 @@ static const struct cli_option options[] = {{"case", &only_case, NULL},
 
 static const struct cli_command command = {
     "forecast", "[OPTION...] FILE",
-    "Runs the cases of a file as \"gangsched scenario\" does and tells when those who wait are "
-    "expected\n"
-    "to start. Jobs run for their run_time_s, at most for their time limit.\n"
+    "Runs the cases of a file as \"gangsched scenario\" does and tells when waiting jobs are\n"
+    "expected to start. Jobs run for their run_time_s, at most for their time limit.\n"
     "  --case ID          only this case\n"
     "  --samples N        draw run times N times (1 to 10000): median, and 10 % and 90 %\n"
-    "  --seed N           of the draws; 0 unless given\n"
-    "  --horizon SECONDS  look so far ahead\n"
+    "  --seed N           seed of the draws; 0 unless given\n"
+    "  --horizon SECONDS  look at most this far ahead\n"
     "  --json             one JSON object a job and line\n"
-    "What if (beside what is expected without the change):\n"
-    "  --add-nodes N      N nodes more, like the last of the case, or like --like NODE\n"
-    "  --drain NAME       nothing new on this node, or in this domain\n"
-    "  --limit QUEUE.KIND=AMOUNT   another limit of a queue: gpu, cpu, mem_mib or a kind; -1: "
+    "What if (the output also shows what is expected without the change):\n"
+    "  --add-nodes N      add N nodes like the last of the case, or like --like NODE\n"
+    "  --drain NAME       start nothing new on this node, or in the domains of this name\n"
+    "  --limit QUEUE.KIND=AMOUNT   set a limit of a queue: gpu, cpu, mem_mib or a kind; -1: "
     "none\n"
-    "  --submit FILE/JOB  a job of a scenario file more\n"
+    "  --submit FILE/JOB  also submit this job of a scenario file\n"
     "  FILE               a scenario file; -: standard input\n",
     options};
 

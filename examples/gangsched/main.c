@@ -20,8 +20,8 @@ static const struct {
     {"replay", cmd_replay, "feed a trace of arriving gangs through the allocator"},
     {"scenario", cmd_scenario, "run cases of clusters, queues and jobs written as JSON"},
     {"explain", cmd_explain, "run such cases and tell why jobs wait"},
-    {"forecast", cmd_forecast, "tell when those who wait will start, and what if"},
-    {"plan", cmd_plan, "draw what runs until when, and planned starts"},
+    {"forecast", cmd_forecast, "tell when waiting jobs will start, and what if"},
+    {"plan", cmd_plan, "draw how long jobs run, and planned starts"},
     {"validate", cmd_validate, "check such files and show what their queues come to"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

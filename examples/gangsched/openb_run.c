@@ -29,7 +29,7 @@ struct run {
     int32_t policy;
     struct typical *typical; /* all, by descending count */
     size_t ranked_count;
-    size_t typical_count; /* so many of them are typical */
+    size_t typical_count; /* number of those that are typical */
     int64_t weight;       /* pods of all of them */
     int64_t *fragment;    /* of each node, times weight */
     int64_t fragments;    /* of all */

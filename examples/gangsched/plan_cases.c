@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gangsched plan: run the cases of a scenario file and draw what runs until when, and planned
+/* gangsched plan: run the cases of a scenario file and draw how long jobs run, and planned
  * starts. */
 #include "gangsched/scenario_case.h"
 
@@ -22,11 +22,11 @@ static const struct cli_option options[] = {{"case", &only_case, NULL},
 
 static const struct cli_command command = {
     "plan", "[--case ID] [--width COLUMNS] [--horizon SECONDS] [--json] FILE",
-    "Runs the cases of a file as \"gangsched scenario\" does and draws what runs until when, and\n"
-    "planned starts: a row a node, or a row a domain where there are many.\n"
+    "Runs the cases of a file as \"gangsched scenario\" does and draws how long jobs run, and\n"
+    "planned starts: a row a node, or with more than 40 nodes a row a domain.\n"
     "  --case ID          only this case\n"
-    "  --width COLUMNS    of the drawing, 40 to 1000; 80 unless given\n"
-    "  --horizon SECONDS  draw so far ahead; unless given, to the last end that is known\n"
+    "  --width COLUMNS    width of the drawing, 40 to 1000; 80 unless given\n"
+    "  --horizon SECONDS  draw this far ahead; unless given, to the last known end\n"
     "  --json             one JSON object a case and line\n"
     "  FILE               a scenario file; -: standard input\n",
     options};

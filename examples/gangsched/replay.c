@@ -28,29 +28,29 @@ static const char help[] =
     "  --limit N          only the first N gangs of the file\n"
     "  --placements F     write where each task went, as CSV\n"
     "  --json             print one JSON object\n"
-    "  --format NAME      of the tasks: gang or openb, recognised by the header unless\n"
+    "  --format NAME      format of --tasks: gang or openb, recognised by the header unless\n"
     "                     given; jobs, philly or tiresias: see below\n"
-    "  --order F          openb: the order in which pods come, and ranks of nodes; the results "
-    "can\n"
-    "                     then be compared with published ones, see gangsched-replay(1)\n"
-    "  --seed N           which order of the file; the first unless given\n"
+    "  --order F          openb: the order in which pods come, and ranks of nodes; the results\n"
+    "                     are comparable with published ones, see gangsched-replay(1)\n"
+    "  --seed N           seed of the order to use from F; the first order unless given\n"
     "\n"
-    "With submit_s and duration_s gangs end, and those that did not fit wait; without them\n"
-    "everything stays, and what does not fit is refused. \"-\" reads from standard input.\n"
+    "With submit_s and duration_s gangs end, and those that do not fit wait; without them no\n"
+    "gang ends, and those that do not fit are refused. \"-\" reads from standard input.\n"
     "\n"
     "Workloads run through the whole scheduler, with times in seconds:\n"
     "  --format jobs      a log (job_id,submit,run,procs,req_time, or SWF) on --processors N;\n"
-    "                     --policy fcfs, easy, easy-sjbf or conservative; --clairvoyant: it knows\n"
-    "                     the run times; --same-second reference: the order within a second\n"
+    "                     --policy fcfs, easy, easy-sjbf or conservative; --clairvoyant:\n"
+    "                     plans use the run times; --same-second reference: the order of\n"
+    "                     events within a second\n"
     "  --format philly    jobs (job_id,vc,gpu_num,submit_time,duration) of virtual clusters "
     "(--nodes:\n"
     "                     vc,nodes_original,nodes_tight; --config original or tight); --policy\n"
     "                     fifo, sjf, srtf or tiresias\n"
     "  --format tiresias  jobs (job_id,num_gpu,submit_time,duration) on --nodes; --policy fifo, "
     "fjf or\n"
-    "                     dlas; --gpus-per-task N: how gangs are cut; those of a node unless "
-    "given\n"
-    "  --starts F         write job_id,start\n"
+    "                     dlas; --gpus-per-task N: GPUs of each task; those of a node\n"
+    "                     unless given\n"
+    "  --starts F         write the start of each job as CSV (job_id,start)\n"
     "Exit status: 0 done, 1 the cluster's own audit failed, 2 wrong input or usage, 130 Ctrl-C.\n";
 
 static int open_placements(struct replay *replay)
@@ -325,8 +325,8 @@ int cmd_replay(int argc, char **argv)
     }
     status = check_format(&command, &w, &sim, "");
     if (status == CLI_OK && sim.starts_path != NULL) {
-        status =
-            cli_wrong_usage(&command, "option '--starts' goes with '--format jobs' and its like");
+        status = cli_wrong_usage(&command,
+                                 "option '--starts' goes with '--format jobs', philly or tiresias");
     }
     return status == CLI_OK ? run_gangs(&command, &w, &replay, &openb, sim.json) : status;
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define SECOND INT64_C(1000000000)
-/* Jobs submitted from 0 until then count, 2017-10-01 to 2017-11-30: the window of the reference. */
+/* Jobs submitted from 0 to this time count: 2017-10-01 to 2017-11-30, as in the reference. */
 #define LAST_SUBMIT_NS (INT64_C(5270340) * SECOND)
 
 enum { GPUS = 8, MAX_NODES = 1000000 };

@@ -9,7 +9,7 @@
 #include "gangsched/cli.h"
 
 /* The device that a label stands for: the one of that number if it can be, else the first that no
- * label stands for. -1: the node has not so many. -2: out of memory. */
+ * label stands for. -1: the node has too few. -2: out of memory. */
 static int device_of(struct run *run, size_t node, const char *name)
 {
     int64_t number;

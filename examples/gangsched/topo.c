@@ -13,10 +13,10 @@
 #include <zlib.h>
 
 static const char help[] =
-    "Draws a machine: packages, NUMA domains, cores, GPUs and what joins them, network cards;\n"
+    "Draws a machine: packages, NUMA domains, cores, GPUs and their links, network cards;\n"
     "or a cluster: its topology domains and nodes with what is taken and what is free.\n"
     "\n"
-    "  (no option)      the machine this runs on\n"
+    "  (no option)      the machine on which the program runs\n"
     "  --xml FILE       the machine of an hwloc XML file, as `lstopo FILE.xml` writes it; may be\n"
     "                   compressed with gzip\n"
     "  --synthetic S    a machine by hwloc's synthetic description: \"pack:2 numa:1 core:8 pu:2\"\n"

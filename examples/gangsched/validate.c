@@ -17,10 +17,9 @@ static const struct cli_option options[] = {{"json", NULL, &as_json}, {NULL, NUL
 
 static const struct cli_command command = {
     "validate", "[--json] FILE...",
-    "Checks clusters, queues, rules and jobs of scenario files, as a scheduler would that is "
-    "given\n"
-    "them, and prints the queues with what is guaranteed to them and their limits, in force.\n"
-    "A queue that names no guarantee has those of its children.\n"
+    "Checks clusters, queues, rules and jobs of scenario files as a scheduler does, and prints\n"
+    "the queues with the guarantees and limits in force. A queue with children that names no\n"
+    "guarantee has the sum of its children's.\n"
     "  --json    one JSON object a case\n"
     "  FILE      a scenario file; -: standard input\n"
     "Problems are printed as FILE: PATH: TEXT, and the exit status is 1.\n",

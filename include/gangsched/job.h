@@ -120,17 +120,17 @@ struct gang_job_stop {
     int64_t next_ns;
     const int64_t *tasks; /**< numbers of the tasks that have not stopped yet, ascending */
     size_t task_count;
-    /** places of those that have stopped: they are kept until the others have, too, and with
-     *  `handover` until the preemptor gets them. They are not in gang_job_spec.places. `node` is
-     *  that of the cluster to which this is given */
+    /** places of the tasks that have stopped: they are kept until the other tasks have stopped, and
+     *  with `handover` until the preemptor gets them. They are not in gang_job_spec.places. `node`
+     *  is that of the cluster to which this is given */
     const struct gang_placement *kept;
     size_t kept_count;
     /** 1: STOPPED, and the gang has left its allocation; it may run elsewhere, or wait */
     int32_t apart;
     int32_t
         unasked; /**< 1: MOVED or STOPPED, and the host had not heard of them: it was not asked */
-    /** with `handover`: places to which they were to move. The move was given up since, and what is
-     *  free there is kept all the same */
+    /** with `handover`: places to which the tasks were to move. The move was given up, but what is
+     *  free there is still kept */
     const struct gang_placement *targets;
     size_t target_count;
 };
@@ -141,31 +141,32 @@ struct gang_job_stop {
     }
 
 /**
- * What a job has been through: gang_job_get_past() says it, and gang_job_spec.past gives it to a
- * new scheduler, so that the job goes on as it was. The host keeps, for each job,
+ * The former life of a job, for a host that restarts: gang_job_get_past() reads it, and
+ * gang_job_spec.past gives it to a new scheduler, so that the job continues. The host keeps, for
+ * each job,
  *   - its specification, this, and the nodes where it failed (gang_job_failed_node_each());
  *   - the places of its tasks (gang_alloc_each(), gang_job_promised_each(),
- *     gang_job_suspended_each()), which of its tasks have ended, and what stops of it or is fenced
+ *     gang_job_suspended_each()), which of its tasks have ended, and which are stopping or fenced
  *     (gang_job_stop_each());
  * and submits all of that in the order of ids, before the first run. It also keeps what queues and
  * users used (gang_past_usage_each()) and gives it back, and sets the states of nodes.
  *
- * From then on the scheduler decides as one that lived, but for this:
- *   - It tries the jobs again, and computes multifactor priorities at once. The host may hear of
- *     jobs that start in one run in another order, and again by op lost of tasks that stop on a
+ * From then on the scheduler decides as if it had never stopped, with these exceptions:
+ *   - It tries the jobs again, and computes multifactor priorities at once. Op start may be called
+ *     in another order for jobs that start in one run, and op lost again for tasks that stop on a
  *     node that is down.
  *   - These start from zero: service before the last start, cooldowns, the bounds of bypassing,
  *     heartbeats, and the shapes of tasks that GANG_POLICY_FGD and _HEADROOM learned.
- *   - A gang that moves, and of whose start the host had not heard, starts as one that moved
- *     (GANG_REASON_MOVE).
- *   - What is kept for a preemptor of a job that has ended since, or of a gang that shared nodes in
- *     time, is free at once, except at the places of the preemptor. Such a gang that has stopped to
- *     move (GANG_STOP_MOVED) waits to start if others have its old places.
+ *   - If op start was not yet called for a gang that then moves, its start has the reason
+ *     GANG_REASON_MOVE.
+ *   - If a victim's job has ended since, or the victim shared nodes in time, what it left for the
+ *     preemptor is free at once, except at the places of the preemptor. Such a gang that has
+ *     stopped to move (GANG_STOP_MOVED) waits to start if others have its old places.
  *   - A running job without any running task is in the first of its partitions
  *     (gang_job_spec.partitions). A job whose groups wait for each other cannot be running.
  *   - A gang that shares nodes in time ends (GANG_END_REFUSED) if its queue does not slice any
- *     more, if jobs of one matrix contradict each other, or if its place is taken in its row; the
- *     text names what.
+ *     more, if jobs of one matrix contradict each other, or if its place is taken in its row;
+ *     gang_event.text of op state says which.
  */
 struct gang_job_past {
     size_t size; /**< sizeof(struct gang_job_past) */

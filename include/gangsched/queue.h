@@ -222,7 +222,7 @@ enum {
 
 /** When gangs are preempted or moved for a job with several partitions. */
 enum {
-    /** after no partition had room for it (Kueue: TryNextFlavor) */
+    /** when it can start in none of them (Kueue: TryNextFlavor) */
     GANG_PARTITION_PREEMPT_LAST = 0,
     /** in each partition before the next one is tried (Kueue: Preempt) */
     GANG_PARTITION_PREEMPT_IN_ORDER = 1

@@ -384,9 +384,9 @@ struct gang_host_ops {
      *      preempt, suspend or kill for a whole gang returns it, the job ends (GANG_END_FAILED). */
     int32_t (*preempt)(const struct gang_event *event, void *user);
     /** Kill the tasks at once: their deadline has passed. GANG_EBUSY: they have not stopped; the
-     *  library calls the op again after gang_sched_opts.stop_again_ns, without a bound: as long as
-     *  the host answers so, and reports no end, they keep their resources. GANG_ENOENT: as for
-     *  preempt. Any other value, or NULL: the tasks have stopped when the call returns, and the
+     *  library calls the op again after gang_sched_opts.stop_again_ns, without a bound: they keep
+     *  their resources until the host gives another answer or reports their end. GANG_ENOENT: as
+     *  for preempt. Any other value, or NULL: the tasks have stopped when the call returns, and the
      *  library gives their resources to other jobs. With gang_sched_opts.kill_wait_ns it waits for
      *  GANG_TASK_STOPPED first. */
     int32_t (*kill)(const struct gang_event *event, void *user);
@@ -925,8 +925,8 @@ GANG_API gang_result gang_job_submit_array(gang_sched *sched, const struct gang_
  *   cancel: a waiting job ends at once; a running job is stopped (op preempt, grace period, op
  *   kill) and ends
  *   requeue: a running job is stopped (op preempt, grace period, op kill) and waits again, at its
- *   old age. Other jobs are not affected. With a hold before, it waits for release. A gang of it
- *   that is suspended starts anew (op start), as when the job restarts after a loss
+ *   old age. Other jobs are not affected. With a hold before, it waits for release. A suspended
+ *   gang of it does not resume: it starts from its beginning (op start), as after a loss
  *   set_priority: changes the priority of a waiting or running job
  *   set_target: maximum number of tasks, over all groups; -1: `count` again. Running tasks above it
  *   are stopped, but the minimum is kept: tasks of the last group first, in a group the highest
@@ -1138,29 +1138,29 @@ enum {
  * Report what really runs on a node: at the start of an agent or manager, from time to time, or
  * when an agent finds unknown processes. (Slurm: the registration of a slurmd with its
  * jobs. YARN: that of a NodeManager with its containers. Kubernetes: the checkpoint of devices.)
- * The books then follow what runs, and nothing is booked twice:
+ * The scheduler's records then follow what runs. No resource is *booked* (recorded as used) twice:
  *   - A task that runs where it is booked: nothing changes. Being listed counts as a heartbeat.
  *   - A task of this node that runs on other devices or cores of it: if these are free, it has them
- *     from now on, and its old ones are free (GANG_LOG_REBOUND). Tasks may have changed places
- *     with each other. gang_alloc_each() shows the new places. A task of an exclusive allocation
- *     may have any devices and cores of its node that no other task of it has. A task of a gang
- *     that shares nodes in time may have what no other gang of its row has and, if it runs now, no
- *     other gang that runs.
- *   - Otherwise the place is in *conflict*: others have it in the books, or no such task runs
- *     there. Op conflict and op log (GANG_LOG_CONFLICT) name both. No job is stopped: the host
- *     decides which of the two is to go.
+ *     from now on, and its old ones are free (GANG_LOG_REBOUND). Tasks may have exchanged places.
+ *     gang_alloc_each() shows the new places. A task of an exclusive allocation may have any
+ *     devices and cores of its node that no other task of it has. A task of a gang that shares
+ *     nodes in time may have what no other gang of its row has and, if it runs now, no other
+ *     running gang.
+ *   - Otherwise the place is in *conflict*: it is booked for others, or by the records no such task
+ *     runs there. Op conflict and op log (GANG_LOG_CONFLICT) name both. No job is stopped: the host
+ *     decides which of the two must stop.
  *   - What others use, and what a task in conflict uses beyond what it holds, is *held*: an
  *     allocation of no job, which gang_node_each() shows. It takes what is free at once, and what
- *     is booked for another task as soon as that is released, before any job gets it. Only
- *     a thread that allocates on the cluster without the scheduler may be faster. On a node that
- *     gangs share in time no other gang comes before the conflict is over; those that are there go
- *     on to take turns as booked, and the next report tells of it again.
+ *     is booked for another task as soon as that is released, before any job gets it. Only a thread
+ *     that allocates on the cluster without the scheduler may get it earlier. No gang comes to a
+ *     node that gangs share in time before the conflict is over; the gangs that are there continue
+ *     to take turns as booked, and the next report names the conflict again.
  *   - Tasks that are booked on the node and are not listed stay, but see GANG_PLACES_COMPLETE.
  * A report replaces all that earlier reports about the node said of others: what it does not list
- * is free again. What a task holds in conflict is also released when that task ends, and everything
- * when the node is removed. A copy of the scheduler has it, too (gang_sched_copy()); a new
- * scheduler gets it from the next reports. The host submits the jobs that it restores before it
- * reports: until then their tasks are GANG_CONFLICT_UNKNOWN.
+ * is free again. What a task holds in conflict is also released when that task ends, and all that
+ * is held when the node is removed. A copy of the scheduler also holds it (gang_sched_copy()); a
+ * new scheduler holds it after the next reports. The host submits the jobs that it restores before
+ * it reports: until then their tasks are GANG_CONFLICT_UNKNOWN.
  * @param places the distance from one to the next is places->size; NULL if count is 0
  * @param flags GANG_PLACES_* or 0
  * @return GANG_OK: the message is left; GANG_EINVAL (no node, an unknown flag, a place that is not

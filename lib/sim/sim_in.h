@@ -391,7 +391,7 @@ void gang__sim_halt(struct gang__sim_work *w);
 void gang__sim_preempted(gang_sim *sim, struct gang__sim_job *j);
 void gang__sim_rewind(struct gang__sim_work *w);
 void gang__sim_touch(gang_sim *sim, size_t index);
-/* So long it worked. */
+/* How long it worked. */
 void gang__sim_work(const gang_sim *sim, struct gang__sim_work *w, int64_t ns);
 /* What a restart adds to the work left of a job with that many GPUs. */
 int64_t gang__sim_restart(const gang_sim *sim, size_t index, int64_t gpu_milli);
@@ -421,7 +421,7 @@ struct gang__sim_stages *gang__sim_stages_copy(const struct gang__sim_stages *fr
 
 /* Updates the row of the job from its gangs. */
 void gang__sim_stages_sum(struct gang__sim_job *j);
-/* So long they worked, or stopped. */
+/* How long they worked, or stopped. */
 void gang__sim_stages_work(const gang_sim *sim, struct gang__sim_job *j, int64_t ns);
 /* A gang starts or stops; the state of the job changes. */
 void gang__sim_gang_starts(gang_sim *sim, size_t index, const struct gang_event *e);

@@ -249,8 +249,8 @@ gang_result gang__trace_read_openb(struct gang__trace_reader *r);
 gang_result gang__trace_read_batsim(struct gang__trace_reader *r);
 gang_result gang__trace_read_tiresias(struct gang__trace_reader *r);
 
-/* A gang of so many GPUs, cut into tasks of opts.gpus_per_task; `cpu_milli` of the whole is shared
- * out by GPUs. One or two groups. */
+/* A gang of `gpus` GPUs, cut into tasks of opts.gpus_per_task; `cpu_milli` of the gang is divided
+ * by GPUs. Makes one or two groups. */
 gang_result gang__trace_cut(struct gang__trace_reader *r, int64_t gpus, int64_t cpu_milli,
                             struct gang__trace_group groups[2], size_t *count);
 

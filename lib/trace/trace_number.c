@@ -144,7 +144,7 @@ enum gang__number gang__decimal(struct gang__span text, int64_t scale, int64_t *
 
 /* ---- dates ---- */
 
-/* So many digits as a number, moving on; -1: there are not. */
+/* Reads `count` digits as a number and moves behind them; -1: there are fewer digits. */
 static int digits_at(struct gang__span *text, size_t count)
 {
     int value = 0;

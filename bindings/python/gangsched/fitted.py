@@ -262,8 +262,8 @@ def _arrivals(submit: Any) -> Tuple[Any, float]:
 
 
 def _rates_of(jobs: Any, hours: Any) -> Any:
-    """Jobs an hour; of hours of the week of which less than half was seen, those of the same hour
-    of the day.
+    """Jobs an hour, for each hour of the week. If the trace covers less than half of an hour of the
+    week, the rate of the same hour of the day is taken.
     """
     import numpy
 

@@ -30,18 +30,18 @@ class Queues(Mapping[str, Dict[str, Any]]):
         Queues("cluster.json")
 
     Units: ``gpu`` devices, ``cpu`` cores, ``mem_mib`` MiB, other kinds in their own unit. Names
-    that end in ``_s`` are seconds. Where it says "as the parent", the top has the default in
-    brackets. Members of a queue:
+    that end in ``_s`` are seconds. "As the parent" means: inherited; a queue at the top has the
+    default in brackets. Members of a queue:
 
     ``guaranteed``, ``limit``, ``lending_limit``
         Amounts: a dict by resource; -1: unlimited. ``"gpu@NAME"``: of what is in a partition.
-        Instead of a number ``{"fraction": 0.25}`` of what the parent has; of ``guaranteed`` also
-        ``{"weight": 2}``, over the sum of the siblings. Default: nothing guaranteed, no limits. A
-        queue with children that names nothing ``guaranteed`` has the sum of what its children name,
-        at most its limit. Name 0 if it is to have nothing.
+        Instead of a number, ``{"fraction": 0.25}`` of the parent's amount; for ``guaranteed`` also
+        ``{"weight": 2}``: this weight over the sum of the siblings' weights. Default: nothing
+        guaranteed, no limits. A queue with children that names nothing ``guaranteed`` has the sum
+        of what its children name, at most its limit. Name 0 if it is to have nothing.
     ``weight``, ``surplus``
-        How siblings divide the rest: a number (1), or a dict by resource; of a parent
-        ``"by-weight"`` (default) or ``"evenly"``.
+        The weight by which siblings divide the rest: a number (1), or a dict by resource. How the
+        children of this queue divide it: ``"by-weight"`` (default) or ``"evenly"``.
     ``priority``
         Of the queue among its siblings (100).
     ``order``, ``child_order``
@@ -49,53 +49,64 @@ class Queues(Mapping[str, Dict[str, Any]]):
         ``"least-served"``, ``"deadline"``, ``"multifactor"``. Of its children: ``"fair"``
         (default), ``"utilization"``, ``"priority-utilization"``, ``"multifactor"``.
     ``block``, ``backfill``, ``plan_depth``, ``backfill_order``
-        ``"strict"``: a job that cannot start stops those behind it; ``"none"`` (default). Planned
-        starts that no other job delays: ``"none"``, ``"easy"`` (of the first ``plan_depth`` blocked
-        jobs, 1), ``"conservative"`` (of all); as the parent. The order in which jobs behind them
-        are tried: ``"leaf"``, ``"shortest"``, ``"widest"``, ``"smallest"``.
+        ``"strict"``: a job that cannot start holds back the jobs behind it; ``"none"`` (default).
+        Which blocked jobs have planned starts that no other job delays: ``"none"``, ``"easy"`` (the
+        first ``plan_depth``, 1), ``"conservative"`` (all); as the parent. The order in which
+        backfill tries the jobs behind them: ``"leaf"``, ``"shortest"``, ``"widest"``,
+        ``"smallest"``.
     ``max_blocked_s``, ``max_bypasses``, ``max_wait_s``
-        Nothing passes a job any more that found no capacity for so long (3600; -1: no bound), that
-        so many have passed, or that has waited for so long (no bound); as the parent.
+        A job is starved when it has found no capacity for ``max_blocked_s`` (3600; -1: no bound),
+        when ``max_bypasses`` jobs have passed it, or when it has waited for ``max_wait_s`` (no
+        bound). Then no other job of the queue passes it; after ``max_blocked_s`` only jobs of
+        higher priority do. As the parent.
     ``within``, ``reclaim``, ``across``, ``preempt_class``, ``preempts``
-        Whom its jobs may preempt: in the queue (``"never"``, ``"lower"``, the default,
-        ``"lower-or-newer"``, ``"user-limit"``: of users above theirs); in queues above their share
-        (``"never"``, ``"lower"``, ``"any"``, the default); among
-        the leaves below (``"never"``, ``"lower"``, ``"lower-capped"`` with
-        ``across_max_priority``); classes of jobs.
+        Which jobs its jobs may preempt: in the queue (``"never"``, ``"lower"``, the default,
+        ``"lower-or-newer"``, ``"user-limit"``: jobs of users above their limit); in queues above
+        their share (``"never"``, ``"lower"``, ``"any"``, the default); among the leaves below
+        (``"never"``, ``"lower"``, ``"lower-capped"`` with ``across_max_priority``); classes of
+        jobs.
     ``no_preemption``, ``nonpreemptible``, ``preempt_mode``
         True: nothing is preempted from it (False). How much non-preemptible work may run in it:
         ``"guaranteed"`` (at the top), ``"limit"``. How jobs stop: ``"requeue"`` (default),
         ``"suspend"``, ``"cancel"``.
     ``grace_s``, ``min_runtime_s``, ``stale_s``, ``fence_s``
-        From asking to stop to killing; that a job runs before it is preempted; that a gang may stay
-        below its minimum; that lost tasks keep their places. As the parent.
+        Seconds from the request to stop to the kill; for which a job runs before it may be
+        preempted; for which a gang may stay below its minimum; for which lost tasks keep their
+        places. As the parent.
     ``max_running``, ``max_pending``, ``max_running_per_user``
-        Jobs (no bound).
+        Maximum numbers of jobs (no bound).
     ``default_time_limit_s``, ``max_time_limit_s``, ``overrun``
-        Of its jobs (none). At the limit: ``"kill"`` (at the top), ``"extend"`` (by ``extend_s``
+        The time limit of jobs that have none; the longest that a job may have (none); what happens
+        at the limit: ``"kill"`` (at the top), ``"extend"`` (by ``extend_s``
         while no job waits), ``"ask"``.
     ``users``, ``user_limit``, ``user_limit_factor``, ``submit_acl``, ``admin_acl``
-        Weights by name (1); the fraction that each user has at least, and so many times the
-        guarantee at most (no bound); ``"user1,user2 group1"``, ``"*"`` (all), ``" "`` (none).
+        Weights by name (1). With N active users each may use the larger of 1/N and the fraction
+        ``user_limit`` of the queue, at most ``user_limit_factor`` times its guarantee (no bound).
+        Who may submit and administer: ``"user1,user2 group1"``, ``"*"`` (all), ``" "`` (none).
     ``budgets``
-        ``[{"kind", "amount", "period_s", "per_user", "exhausted"}]``: so much of a kind times
-        seconds (GPU seconds) in each period; when it is used up ``"safe"`` (default), ``"kill"``
-        or ``"finish"``.
+        ``[{"kind", "amount", "period_s", "per_user", "exhausted"}]``: how much of a kind, times
+        seconds (GPU seconds), jobs may use in each period. When it is used up: ``"safe"`` (default:
+        a job starts only if its whole time limit fits), ``"kill"`` (running jobs are stopped) or
+        ``"finish"`` (they continue).
     ``quantum_s``, ``quantum_rows``, ``quantum_gpus``
-        Gangs take turns of so many seconds on the nodes that they share (they do not).
+        Gangs take turns of ``quantum_s`` seconds on the nodes that they share (they take no turns),
+        in at most ``quantum_rows`` rows (4); ``quantum_gpus`` True: GPUs are shared, too (False).
     ``cells``
-        ``[{"level", "count"}]``: whole domains that stay possible for it.
+        ``[{"level", "count"}]``: this many whole domains of the level stay available to it.
     ``partitions``, ``partition_borrow``, ``partition_preempt``
-        Of jobs that list none, in order of preference; ``"in-order"`` (default) or ``"last"``;
-        ``"last"`` (default) or ``"in-order"``.
+        The partitions of jobs that list none, in order of preference. When a job starts in a
+        partition in which its queue exceeds its guarantee: ``"in-order"`` (default), or ``"last"``,
+        after all others. When gangs are preempted for it: ``"last"`` (default), when it can start
+        in no partition, or ``"in-order"``, before the next one is tried.
     ``priority_weight_age``, ``..._fair_share``, ``..._size``, ``..._queue``, ``..._job``
-        Of the order ``"multifactor"`` (0 each), with ``priority_max_age_s`` (7 days),
-        ``priority_period_s`` (300), ``priority_factor`` of the queue (0 to 1),
+        Weights of the factors in the order ``"multifactor"`` (0 each), with
+        ``priority_max_age_s`` (7 days), ``priority_period_s`` (300), ``priority_factor`` of the
+        queue (0 to 1),
         ``priority_favor_small``.
     ``state``, ``policy``, ``child``, ``max_children``, ``child_idle_s``
         ``"open"`` (default), ``"draining"`` (takes no new jobs), ``"closed"`` (starts none); how
-        its jobs are placed; members of queues that are made on demand below it, how many (1000),
-        and when one without jobs goes (never).
+        its jobs are placed. Of the queues that are made on demand below it: their members, their
+        maximum number (1000), and after how long without jobs one is removed (never).
 
     >>> import gangsched as gs
     >>> tree = gs.Queues({"a": {"guaranteed": {"gpu": 8}}, "b": {"queues": {"c": {}, "d": {}}}})

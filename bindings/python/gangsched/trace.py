@@ -206,7 +206,7 @@ class Trace(Handle):
             ``raise``: an unusable row is an error; ``skip``: such rows are left out, and counted
             (:attr:`skipped`).
         max_jobs
-            Above 0: read only the first so many jobs.
+            Above 0: read only this number of jobs.
         gpus_per_task
             GPUs of a task, for formats that only have the GPUs of a job; 0: 8.
         batsim_flops

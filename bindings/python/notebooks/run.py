@@ -41,7 +41,7 @@ _OF_A_MACHINE = re.compile(
 )
 
 
-#: Numbers in stored text may differ from new ones by so much of their size.
+#: Numbers in stored text may differ from new ones by this fraction of their size.
 TOLERANCE = 1e-3
 
 #: Output that no front end shows: a digest of the data that a picture draws. Pixels depend on fonts

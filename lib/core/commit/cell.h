@@ -311,7 +311,7 @@ static inline struct gang__chunk *gang__chunk_like(const struct gang__cells *c, 
 }
 
 /* Where the words of a slot are. The pointer to those past the cell lies on a cache line of its
- * own: only who needs one of them reads it. */
+ * own: a reader that needs none of them does not load it. */
 struct gang__words {
     struct gang__cell *cell;
     _Atomic(gang__a64 *) *overflow;

@@ -173,7 +173,7 @@ enum gang__outcome gang__commit_outcome(struct gang__cells *c, uint64_t ref, uin
 void gang__commit_op(const struct gang__committer *w, uint32_t i, uint32_t *slot, unsigned *word,
                      uint64_t *payload);
 
-/* A leased node, as all see it who read it: nothing is free. `words`: all but those of health. */
+/* A leased node, as every reader sees it: nothing is free. `words`: all but those of health. */
 static inline void gang__lease_mask(uint64_t *payload, unsigned words)
 {
     if (words == 0 || !gang__head_is_leased(payload[GANG__WORD_HEAD]))

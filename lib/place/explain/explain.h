@@ -68,7 +68,7 @@ gang_result gang__reason_find(const struct gang__question *a, gang_result code,
 gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_request *request,
                           gang_result code, struct gang_error *error);
 
-/* The same of so many tasks more of a group that runs. */
+/* The same for `tasks` more tasks of a group that runs. */
 gang_result gang__explain_growth(struct gang__plan *p, const struct gang__alloc *a, uint32_t group,
                                  int64_t tasks, gang_result code, struct gang_error *error);
 

@@ -34,7 +34,7 @@ static void add(struct line *l, const char *fmt, ...)
         l->used = l->cap - 1;
 }
 
-/* Bytes of a text up to so many, whole characters. */
+/* The length of a text in bytes, cut to at most `most`, in whole characters. */
 static int clip(const char *text, size_t most)
 {
     size_t n = strlen(text);

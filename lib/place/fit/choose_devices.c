@@ -94,7 +94,7 @@ static uint64_t choose_among(const struct gang__fit_ctx *f, uint64_t among, uint
     uint32_t count = gang__popcount(among);
     if (count <= g->devices)
         return count == g->devices ? among : 0;
-    /* On an imagined cluster it only matters that there are so many. */
+    /* On an imagined cluster only the number of devices matters. */
     if (copy->type->gpus_alike || f->p->mode.empty)
         return lowest_bits(among, g->devices);
     return gang__choose_gpus(f->p, copy->type, g, takeable_devices(copy, free), among);

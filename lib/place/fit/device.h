@@ -17,18 +17,18 @@ uint64_t gang__choose_gpus(struct gang__plan *p, const struct gang__node_type *t
 uint64_t gang__choose_gpus_together(const struct gang__fit_ctx *f, uint64_t free, uint64_t among,
                                     const uint64_t *cores, uint32_t count);
 
-/* Choose `count` free cores; `taken` receives the bits. False if there are not so many.
+/* Choose `count` free cores; `taken` receives the bits. False if there are fewer.
  *   numa  GANG_NUMA_NONE: the lowest; _PREFER: in the domains of the GPUs, then (or without GPUs)
  *         in as few domains as do */
 bool gang__choose_cores(const struct gang__node_type *type, const uint64_t *free, uint64_t gpus,
                         uint32_t count, int32_t numa, uint64_t *taken);
 
-/* The usual case of it for _PREFER: the GPUs lie in one of several domains, which has so many
- * cores. False: it is not so, and nothing is chosen. */
+/* The usual case for _PREFER: the GPUs lie in one of several domains, and it has `count` free
+ * cores. False: this is not the case, and nothing is chosen. */
 bool gang__choose_cores_beside(const struct gang__node_type *type, const uint64_t *free,
                                uint64_t gpus, uint32_t count, uint64_t *taken);
 
-/* The lowest ones of a domain that has so many free. */
+/* The lowest `count` free cores of a domain that has as many. */
 void gang__choose_cores_in(const struct gang__node_type *type, const uint64_t *free,
                            uint32_t domain, uint32_t count, uint64_t *taken);
 

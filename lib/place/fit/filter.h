@@ -79,7 +79,7 @@ bool gang__node_within_limit(const struct gang__plan *p, const struct gang__grou
 bool gang__class_within_limit(const struct gang__plan *p, const struct gang__group *g,
                               uint32_t class_id);
 
-/* Devices of the sort that the group takes, and of the first so many of its models. */
+/* Devices of the sort that the group takes, and of the first `models` of its models. */
 uint64_t gang__devices_of_models(const struct gang__group *g, const struct gang__node_type *type,
                                  size_t models);
 

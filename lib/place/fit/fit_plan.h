@@ -84,7 +84,7 @@ struct gang__alloc;
  * members survive gang__plan_begin(). */
 struct gang__affinity_state {
     const struct gang__alloc *running; /* the tasks are more of this one's; NULL: it is a new one */
-    uint32_t soft_count;               /* soft rules that are kept: the first so many */
+    uint32_t soft_count;               /* number of soft rules that are kept: the first ones */
     uint32_t clashes;                  /* plans that were lost to another gang about to be placed */
     bool bars;                         /* some node may be barred: each must be checked */
     bool registered;                   /* the planned tasks are counted as pending */
@@ -264,7 +264,7 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
                              bool empty);
 void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem);
 
-/* Reserves memory for so many tasks on as many nodes of `words` words. */
+/* Reserves memory for `tasks` tasks on as many nodes of `words` words. */
 bool gang__plan_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t tasks,
                         size_t words);
 
@@ -328,13 +328,13 @@ bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64
 int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,
                          uint64_t gpus, struct gang__misfit *misfit);
 
-/* The same for the one task of a request without cluster-wide kinds, in a plan of which nothing is
- * left but this node. */
+/* The same for the one task of a request without cluster-wide kinds, in a plan with no other node
+ * left. */
 bool gang__plan_single(struct gang__plan *p, uint32_t slot);
 
-/* At most so many more tasks of a group fit on a node (or the part p->subset of it), by its words
- * as they are planned so far: never fewer than do. 0 if there is no node, it is not up or does not
- * match. Makes no copy. */
+/* Upper bound of the further tasks of a group that fit on a node (or the part p->subset of it), by
+ * its words as planned so far. 0 if there is no node, or it is not up or does not match. Makes no
+ * copy. */
 int64_t gang__plan_capacity(struct gang__plan *p, uint32_t group, uint32_t slot);
 
 /* The kinds, as bits, that are too short on a node for one more task of a group: now, or even on

@@ -203,7 +203,7 @@ static bool exact_cores(const struct gang__fit_ctx *f, const uint64_t *free, uin
 }
 
 /* The cores of the task: those that the plan names, or the best of the free ones; and with them
- * better GPUs, if there are some. False: so many are not free. */
+ * better GPUs, if there are some. False: too few are free. */
 static inline bool find_cores(const struct gang__fit_ctx *f, const uint64_t *free,
                               struct gang__task_plan *task, uint64_t *cores)
 {

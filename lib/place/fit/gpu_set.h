@@ -63,11 +63,11 @@ gang__gpu_cached_at(struct gang__gpu_solver *h, const struct gang__gpu_question 
     return &h->cached[(key ^ key >> 32 ^ key >> 52) % GANG__GPU_CACHE];
 }
 
-/* The best set, good until the next call. Exact for up to 16 devices to choose from; for more,
- * which take longer, as long as the search ends within GANG__GPU_STEPS_MORE steps, which devices
- * that can stand for each other hardly lengthen. After so many the best set met so far: at least as
+/* The best set, valid until the next call. Exact for up to 16 devices to choose from, and for
+ * more if the search ends within GANG__GPU_STEPS_MORE steps; devices that can stand for each
+ * other hardly lengthen it. After that number of steps, the best set met so far: at least as
  * good as what greedy choice from every device finds, and no exchange of one device for another
- * makes it better (unless GANG__GPU_ROUNDS of them did). NULL: out of memory. */
+ * makes it better (unless GANG__GPU_ROUNDS exchanges were made). NULL: out of memory. */
 enum {
     GANG__GPU_EXACT = 16,
     GANG__GPU_STEPS = 1 << GANG__GPU_EXACT,

@@ -5,7 +5,7 @@
 
 #include "place/fit/fit_plan.h"
 
-/* Make the table of copies large enough for so many copies. False: out of memory. */
+/* Makes the table of copies large enough for `copies` copies. False: out of memory. */
 bool gang__node_copies_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t copies);
 
 /* The copy of a node, as the only one of the plan, which gang__node_copy_at() does not find. NULL:

@@ -36,7 +36,7 @@ struct domain_choice {
     uint32_t tries; /* nodes still to be offered */
     bool elastic;
     int64_t all_tasks; /* of an elastic member: how many it has at most (on nodes: its lead); */
-    int64_t most;      /* no domain that is still to be offered holds more than so many of them */
+    int64_t most;      /* maximum of them that a domain still to be offered holds */
     int64_t least;     /* tasks of the hardest group that a domain must hold to be offered */
     uint32_t groups;
     int64_t need[GROUPS], count[GROUPS]; /* tasks of a group: that must fit, and at most */

@@ -69,7 +69,7 @@ static size_t list_nodes(struct gang__pack *k, uint32_t group, const struct gang
     return found;
 }
 
-/* The tightest that can take so many, else the largest: of keys in rising order. */
+/* Of keys in rising order: the tightest that can take `want` tasks, else the largest. */
 static size_t best_fit(const uint64_t *key, size_t count, int64_t want)
 {
     size_t low = 0, high = count - 1;

@@ -139,7 +139,7 @@ struct gang__scope gang__scope_outside(const struct gang__pack *k, struct gang__
 /* The outermost of a group, its sets and the request that demands a domain and has none yet. */
 bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__member *m);
 
-/* Back to where the plan was when it had so many tasks and binds. */
+/* Undoes the plan back to the state with `tasks` tasks and `binds` binds. */
 void gang__undo(struct gang__plan *p, size_t tasks, size_t binds);
 
 /* ---- try_domains.c ---- */

@@ -23,7 +23,7 @@ struct gang__node_pattern {
     struct gang__pattern_op op[GANG__CELL_WORDS]; /* what is taken of them; */
     unsigned op_count;                            /* 0: all, by a lease */
     bool whole_nodes;  /* tasks go to no node of the type that is not wholly free */
-    uint32_t rest;     /* so many gangs are planned before this way is tried again */
+    uint32_t rest;     /* number of gangs planned before this way is tried again */
     uint32_t per_node; /* tasks; of them, the node and the numbers still to be filled in: */
     uint32_t entry_words;
     uint64_t entry[GANG__PATTERN_TASKS * (GANG__TASK_HEAD + GANG__CELL_WORDS)]; /* of a record */

@@ -12,7 +12,7 @@
 /* Releases may disturb a search. It is repeated this often, then the refusal stays unproved. */
 enum { GANG__SEARCHES = 64 };
 
-/* Memory for so many keys in the placer's `order`. False: out of memory. */
+/* Memory for `keys` keys in the placer's `order`. False: out of memory. */
 bool gang__order_reserve(gang_worker *w, size_t keys);
 
 /* Complete a plan that has all its tasks: order the tasks, plan the holders. False: out of
@@ -22,7 +22,7 @@ static inline bool gang__plan_complete(struct gang__plan *p)
     return gang__rank_tasks(p) && (!p->request->exclusive || gang__exclusive_hold(p));
 }
 
-/* A BUSY record of a request, with memory for so many entries of so many words in all, and for
+/* A BUSY record of a request, with memory for `entries` entries of `words` words in all, and for
  * their release with this worker. GANG_OK; GANG_ENOMEM, GANG_ELIMIT: *a is NULL. */
 gang_result gang__record_make(gang_worker *w, gang_request *request, size_t entries, size_t words,
                               struct gang__alloc **a);
@@ -31,7 +31,7 @@ gang_result gang__record_make(gang_worker *w, gang_request *request, size_t entr
 uint32_t gang__record_put_task(const struct gang__plan *p, const struct gang__task_plan *planned,
                                uint64_t *task);
 
-/* Does the plan take all that the node has, of which nothing is taken? */
+/* Is nothing of the node taken yet, and does the plan take all of it? */
 bool gang__plan_takes_all(struct gang__plan *p, const struct gang__node_copy *v);
 
 /* Commit a plan, and note its tasks in a record: a new one (*a NULL; then *a is BUSY and holds the

@@ -40,7 +40,7 @@ struct gang__observed {
 struct gang__mixes {
     /* NULL: none; gang__store under the structure mutex -> gang__load in a read section */
     _Atomic(struct gang__mix *) declared;
-    uint64_t versions; /* so many were declared; under the structure mutex */
+    uint64_t versions; /* number of mixes declared; under the structure mutex */
     gang__a64 learned; /* tasks of all shapes below; relaxed, pairs with none: a statistic */
     /* A hash table, open addressing; gang__publish -> gang__load of any thread. */
     _Atomic(struct gang__observed *) seen[GANG__MIX_LEARNED];

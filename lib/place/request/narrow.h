@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request with the choice of its tasks made: so many of each group, no more and no fewer. */
+/* A request with the choice of its tasks made: an exact number of each group. */
 #ifndef GANG__PLACE_NARROW_H
 #define GANG__PLACE_NARROW_H
 

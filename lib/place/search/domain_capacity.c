@@ -53,7 +53,7 @@ void gang__capacity_query_init(struct gang__capacity_query *e, struct gang__plan
                 continue;
             met[k] = true;
             if (e->pairs == GANG__GPU_CLASSES) {
-                e->by_index = false; /* of so many sorts that looking is no slower */
+                e->by_index = false; /* with this many sorts, reading the nodes is no slower */
                 return;
             }
             e->pair[e->pairs].class_id = (uint8_t)k;

@@ -13,7 +13,7 @@
 struct gang__match_cache *gang__match_cache_of(const struct gang__plan *p,
                                                const struct gang__group *g);
 
-/* A search has met so many nodes that do not match. */
+/* A search has met `nodes` nodes that do not match. */
 void gang__match_cache_missed(const struct gang__group *g, uint64_t nodes);
 
 /* For which group and plan a match cache is read. */

@@ -63,7 +63,7 @@ struct gang__fgd {
     bool forget;      /* it was learned while the worker keeps its mix */
     bool by_memory;   /* some shape asks by memory: nodes of one model may differ */
     uint64_t version; /* of the declared mix; 0: learned, */
-    uint64_t learned; /* when there were so many tasks */
+    uint64_t learned; /* number of tasks at that time */
     const struct gang__shape_demand **typical;
     double *p; /* of each, in all 1 */
     size_t typicals, typical_cap, p_cap;

@@ -60,7 +60,7 @@ struct gang__headroom {
     bool forget;      /* it was learned while the worker keeps its mix */
     bool by_memory;   /* some shape asks by memory: nodes of one model may differ */
     uint64_t version; /* of the declared mix; 0: learned, */
-    uint64_t learned; /* when there were so many tasks */
+    uint64_t learned; /* number of tasks at that time */
     struct worth *worth;
     size_t worths, worth_cap;
     struct gang__shape_demand *own; /* what was learned */

@@ -12,9 +12,9 @@
 /* How to search the nodes of a scope. */
 struct gang__search_options {
     int32_t policy;    /* as below */
-    int64_t per_node;  /* at most so many tasks a node */
-    int64_t max_nodes; /* tasks on at most so many nodes */
-    int64_t at_least;  /* only nodes that may hold so many tasks */
+    int64_t per_node;  /* maximum number of tasks a node */
+    int64_t max_nodes; /* maximum number of nodes with tasks */
+    int64_t at_least;  /* only nodes that may hold this number of tasks */
     /* Instead of planning tasks: called with each node that may hold them; true ends the search. */
     bool (*offer)(void *user, uint32_t slot);
     void *user;
@@ -38,9 +38,9 @@ int64_t gang__search_words(struct gang__plan *p, uint32_t group, int64_t want,
                            const struct gang__search_options *options,
                            gang__offer_word *offer_word);
 
-/* Does the index alone prove that so many tasks of whole devices do not fit? It counts each node at
- * least at its free capacity, so a yes is as true as a search with GANG__ORDER_PROOF, and needs no
- * plan. */
+/* Does the index alone prove that this number of tasks of whole devices does not fit? It counts
+ * each node at least at its free capacity, so a yes is as true as a search with
+ * GANG__ORDER_PROOF, and needs no plan. */
 bool gang__search_cannot_fit(gang_cluster *c, const struct gang__group *g, int64_t want);
 
 #endif

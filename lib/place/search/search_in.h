@@ -30,8 +30,8 @@ struct gang__node_search {
     bool check_tier;     /* and for its tier */
     uint32_t first, end; /* slots of the scope, if they are consecutive */
     int64_t want;        /* tasks still wanted; 0 ends the search */
-    int64_t per_visit;   /* plan at most so many tasks in one visit */
-    int64_t nodes_left;  /* plan tasks on at most so many more nodes */
+    int64_t per_visit;   /* maximum number of tasks planned in one visit */
+    int64_t nodes_left;  /* maximum number of further nodes with tasks */
     int64_t at_least;    /* see struct gang__search_options */
     const struct gang__search_options *options;
     gang__offer_word *offer_word;   /* of gang__search_words(); else NULL */

@@ -87,7 +87,7 @@ struct gang__alloc {
     uint32_t index;
     uint64_t fits_epoch; /* cluster epoch + 1 at which one more task ... */
     uint32_t fits_group; /* ... of this group, beside ... */
-    uint32_t fits_tasks; /* ... so many tasks, was seen to fit an empty cluster */
+    uint32_t fits_tasks; /* ... this number of tasks, was seen to fit an empty cluster */
     uint64_t small[1 << GANG__SMALL_CLASS]; /* where data is if that suffices */
 };
 _Static_assert(sizeof(struct gang__alloc) == 128, "records do not share cache lines");

@@ -88,8 +88,8 @@ struct gang__admit_stage {
     const uint64_t *nodes; /* bit i % 64 of word i / 64: node i may be used; NULL: all may */
     /* Units of the pool, in all; 0: none. */
     int64_t pool;
-    /* So many tasks of the first group, or units of the pool, run at the same time or none of
-     * them; the other groups in proportion. 0: all. It divides the count. */
+    /* Tasks of the first group, or units of the pool, that run at the same time or not at all; the
+     * other groups in proportion. 0: all. It divides the count. */
     int64_t gang;
     /* Exactly these nodes, whole; ascending. NULL: none. */
     const uint32_t *node;

@@ -298,7 +298,7 @@ struct span {
     bool at_once; /* it is to be from after_ns on, or not at all */
 };
 
-/* Is so much enough of all kinds? */
+/* Are `before` and `more` together enough of all kinds? */
 static bool is_enough(const struct span *s, const int64_t *before, const int64_t *more)
 {
     for (size_t i = 0; i < s->count; i++)
@@ -307,7 +307,7 @@ static bool is_enough(const struct span *s, const int64_t *before, const int64_t
     return true;
 }
 
-/* An instant after which so much is free. True: the search is over. */
+/* An instant, and whether enough is free after it. True: the search is over. */
 static bool step(struct span *s, int64_t at_ns, bool enough)
 {
     if (s->open && at_ns >= gang__add_sat(s->start_ns, s->duration_ns))

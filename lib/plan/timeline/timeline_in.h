@@ -46,7 +46,7 @@ enum { GANG__STAYS_MAX = 1 << 16 };
  * quarter, a half, all of the main kind (GPUs, where there are any) of the largest node. */
 enum { GANG__LEVEL_WHOLE, GANG__LEVELS = 5, GANG__LEVEL_NONE = -1, GANG__LEVEL_ALL = -2 };
 
-/* At most so much is free of each kind, and each level lasts at most until then. */
+/* Upper bounds of what is free of each kind, and of how long each level lasts. */
 struct gang__after_end {
     int64_t best[GANG__FREE_KINDS];
     int64_t reach_ns[GANG__LEVELS];
@@ -104,7 +104,7 @@ struct gang__occupant {
 /* A node that can take something, in a search. */
 struct gang__candidate {
     uint32_t node;
-    int64_t until_ns; /* that much is free until then */
+    int64_t until_ns; /* `unused` is free until this time */
     int64_t unused[GANG__FREE_KINDS];
 };
 
@@ -203,7 +203,7 @@ void gang__occupant_leave(struct gang__timeline *t, struct gang__occupant *o);
 /* ---- timeline_edge.c ---- */
 
 void gang__edges_init(struct gang__timeline *t);
-/* Have two for each of so many occupations. False: out of memory. */
+/* Reserves two edges for each of `occupations` occupations. False: out of memory. */
 bool gang__edges_reserve(struct gang__timeline *t, size_t occupations);
 /* Adds an occupation to its edges, which are made if need be, and its changes to them; and the
  * reverse. */
@@ -239,7 +239,7 @@ void gang__flat_advance(struct gang__timeline *t);
 /* The free amounts at an instant that has passed; returns until when. Looks at each occupation. */
 int64_t gang__flat_past(const struct gang__timeline *t, int64_t at_ns,
                         int64_t unused[GANG__FREE_DIMS]);
-/* Is so much free all the time from an instant that has passed until the end, or the present? */
+/* Is `need` free all the time from an instant in the past until end_ns, or the present? */
 bool gang__flat_was_free(const struct gang__timeline *t, const int64_t need[GANG__FREE_DIMS],
                          int64_t start_ns, int64_t end_ns);
 

@@ -20,7 +20,7 @@ bool gang__backfill_plan_again(gang_sched *s, struct gang__gang *list);
 
 /* ---- move_plans.c ---------------------------------------------------------------------------- */
 
-enum { GANG__MAX_MOVED = 16 }; /* so many plans at most move for a gang that starts */
+enum { GANG__MAX_MOVED = 16 }; /* maximum number of plans that move for one start */
 
 /* Could the plans lie elsewhere at the same times, so that the gang starts at these places? While a
  * trial has the gang there, each plan in turn is replaced by one beside the gang and the other

@@ -100,8 +100,8 @@ struct gang__calendar_source {
     /* The parts of an allocation that occupations of the source cover (GANG__TIMESHARE_*); 0:
      * none. */
     uint32_t (*shares)(const gang_sched *s, gang_alloc_id alloc);
-    /* When the gang has run for so long from now on, at the latest, if it shares nodes in time, or
-     * will when it starts; -1: it does not. */
+    /* The latest time at which the gang has run for left_ns from now on, if it shares nodes in
+     * time, or will when it starts; -1: it does not. */
     int64_t (*lasts)(const gang_sched *s, const struct gang__gang *g, int64_t left_ns);
     /* For a gang inside an occupation of the source: the timeline inside; when the inside ends;
      * whether what the gang holds still fits inside. If not, the gang is outside from now on

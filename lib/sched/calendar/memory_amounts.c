@@ -12,7 +12,7 @@
 #include "sched/calendar/calendar_in.h"
 
 enum { NO_SHARE = 0 };
-#define MORE_THAN_ANY (INT64_C(1) << 40) /* milli-GPUs: no node has so many */
+#define MORE_THAN_ANY (INT64_C(1) << 40) /* milli-GPUs: more than any node has */
 
 static bool is_like(const struct gang__time_group *a, const struct gang__time_group *b)
 {
@@ -39,7 +39,7 @@ bool gang__calendar_group_like(gang_sched *s, const struct gang__time_group *lik
     return true;
 }
 
-/* Milli-GPUs of one of these devices, at most. NO_SHARE: none of them has so much. */
+/* Milli-GPUs of one of these devices, at most. NO_SHARE: none of them has the memory. */
 static int64_t most_of(const struct gang__group *g, const struct gang__node_type *shape,
                        uint64_t gpus)
 {

@@ -3,8 +3,8 @@
  *
  * Each of them is a further kind of the timeline, counted by node. Of a profile its instances are
  * counted. An instance of another profile takes of them as many as it can be in the way of,
- * wherever it begins: so many instances of the first that do not overlap each other can overlap it.
- * Whatever else is free, it costs no more than that. So what the timeline shows as free can be
+ * wherever it begins: the number of instances of the first, without overlap among them, that can
+ * overlap it. It never costs more than that. So what the timeline shows as free can be
  * placed, but more may be free than it shows. Where no instance of the first is held or reserved,
  * the other may be in the way of more than there are: a kind of its own counts the instances alone,
  * and is the guard of the first (plan/timeline).

@@ -25,7 +25,7 @@ struct gang__forecast_run_state {
     bool no_memory;
     bool moved; /* a job has started, stopped or ended since the last look */
     int64_t
-        round_ns; /* if no job starts until then, none ever will; INT64_MAX: other events are due */
+        round_ns; /* if no job starts by then, none ever will; INT64_MAX: other events are due */
     struct gang__hash_table stays; /* how long jobs run, by job */
     struct gang__ordered_set ends; /* of those that run, by time */
 };

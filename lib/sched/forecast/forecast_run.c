@@ -21,9 +21,9 @@ struct stay {
     struct gang__set_link turn;  /* in run->ends, while `ends` */
     gang_job_id job;
     int64_t started_ns; /* it runs from this start on, */
-    int64_t run_ns;     /* so long, without pauses between its turns; 0: not known */
-    int64_t rest_ns; /* it was suspended, and has so much to run when it resumes; 0: it was not */
-    int64_t at_ns;   /* it ends then, if nothing stops it before */
+    int64_t run_ns;     /* its run time without the pauses between its turns; 0: not known */
+    int64_t rest_ns;    /* it was suspended: its run time left when it resumes; 0: it was not */
+    int64_t at_ns;      /* it ends then, if nothing stops it before */
     bool ends;
 };
 
@@ -59,7 +59,7 @@ static struct stay *stay_make(struct gang__forecast_run_state *run, gang_job_id 
     return x;
 }
 
-/* It runs until then; or not any more. */
+/* Notes when it ends; or that it does not run any more. */
 static void ends_at(struct gang__forecast_run_state *run, struct stay *x, int64_t at_ns)
 {
     x->at_ns = at_ns;
@@ -292,7 +292,7 @@ static void note_rest(struct gang__forecast_run_state *run, bool cut)
 /* Turns of time slices, while nothing else is due. */
 struct round {
     uint64_t seen;       /* how it was at one moment, */
-    int64_t since, most; /* so many turns ago; after so many that moment is moved up */
+    int64_t since, most; /* turns since then; after `most` turns, the moment is moved up */
 };
 
 /* Is all as it was before? Then the slices rotate for ever, and nothing else will happen. Brent

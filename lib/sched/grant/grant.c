@@ -182,7 +182,7 @@ bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason)
 
 /* ---- more tasks ------------------------------------------------------------------------------ */
 
-/* So many tasks of each group come (sign 1) or go (-1). */
+/* `by_group` tasks of each group come (sign 1) or go (-1). */
 static void count_tasks(gang_sched *s, struct gang__gang *g, const int64_t *by_group, int64_t sign)
 {
     gang__usage_out(s, g);
@@ -264,7 +264,7 @@ static void report(gang_sched *s, struct gang__gang *g)
     bool took = g->untold.took;
     bool accepted =
         g->untold.start ? gang__grant_report(s, g, g->untold.start_reason) : report_growth(s, g);
-    if (!accepted && took) /* others were stopped for it in vain */
+    if (!accepted && took) /* others were stopped for it without use */
         g->preempt.handover_failed_at = s->external_events + 1;
     s->untold.refused = s->untold.refused || !accepted;
 }

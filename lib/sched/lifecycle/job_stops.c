@@ -51,7 +51,7 @@ static struct gang_job_stop shown(const gang_sched *s, const struct gang__stop *
     return out;
 }
 
-/* The stop that began `back` stops before the last one; NULL: there are not so many. */
+/* The stop that began `back` stops before the last one; NULL: there are fewer stops. */
 static const struct gang__stop *stop_before(const struct gang__gang *g, size_t back)
 {
     const struct gang__stop *stop = g->stop.first;

@@ -80,8 +80,8 @@ bool gang__reports_tasks(gang_sched *s, struct gang__job *job,
 bool gang__reports_end(gang_sched *s, struct gang__job *job, bool success);
 bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target);
 
-/* Announced jobs (announced.c): so many more tasks of a group of the job came, or (negative) went;
- * no more will come. False: out of memory; the caller repeats the call. */
+/* Announced jobs (announced.c): `count` more tasks of a group of the job came, or (negative) went;
+ * or no more will come. False: out of memory; the caller repeats the call. */
 bool gang__announced_add(gang_sched *s, struct gang__job *job, uint32_t group, int64_t count);
 bool gang__announced_complete(gang_sched *s, struct gang__job *job);
 

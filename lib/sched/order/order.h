@@ -156,7 +156,7 @@ const struct gang__gang *gang__bypass_first_starved(const gang_sched *s, const s
                                                     const struct gang__take *take, uint32_t count);
 /* The same, with the amounts that the gang asks for. */
 const struct gang__gang *gang__bypass_concerns(const gang_sched *s, const struct gang__gang *g);
-/* Closes the nodes that such starved gangs could use, in a snapshot. GANG_OK; GANG_ENOMEM. */
+/* Closes the nodes that these starved gangs could use, in a snapshot. GANG_OK; GANG_ENOMEM. */
 gang_result gang__bypass_close_nodes(gang_sched *s, const struct gang__gang *g,
                                      const struct gang__take *take, uint32_t count,
                                      gang_snapshot *snapshot);

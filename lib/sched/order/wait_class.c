@@ -252,6 +252,6 @@ void gang__order_refresh(gang_sched *s)
     uint64_t divided = s->usage.share_changes;
     gang__fair_refresh(s);
     gang__order_apply_bounds(s);
-    if (s->bypass.starved && s->usage.share_changes != divided) /* who gives way? */
+    if (s->bypass.starved && s->usage.share_changes != divided) /* which gangs give way? */
         gang__bypass_unblock(s);
 }

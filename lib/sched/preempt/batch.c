@@ -28,7 +28,7 @@ enum {
     FIRST_PAUSE = 64,     /* victims that are taken one by one after a batch that came back, */
     LONGEST_PAUSE = 4096, /* and after many of them */
     MOST_SUMS = GANG__BATCH_SUMS / 2, /* that are used, so that the hash table is not full */
-    AHEAD = 16                        /* so many gangs ahead are prefetched */
+    AHEAD = 16                        /* number of gangs that are prefetched */
 };
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -54,7 +54,7 @@ static struct gang__batch_sum *sum_of(struct gang__batches *b, struct gang__queu
     return sum;
 }
 
-/* So many gangs of the sum leave the usage of their queues (-1), or come back (1). */
+/* `gangs` gangs of the sum leave the usage of their queues (sign -1), or come back (1). */
 static void shift(struct gang__preemption *p, const struct gang__batch_sum *sum, int64_t gangs,
                   int64_t sign)
 {

@@ -76,7 +76,7 @@ static bool consolidate(struct gang__preemption *p, bool untold)
     return false;
 }
 
-/* First gangs that nobody has to move: they take other places before the host hears of them. */
+/* First gangs of which the host has not heard: they take other places, and no process moves. */
 bool gang__preempt_consolidate(struct gang__preemption *p)
 {
     return (p->s->untold.starts.first && consolidate(p, true)) || consolidate(p, false);

@@ -20,9 +20,9 @@
  * spared, so that each of them is stopped at most once. By 2 no two gangs preempt each other.
  * Preemption by rank alone ends without a cooldown: rank.c has the proof.
  *
- * Of what the host has not heard of (record/untold.h) both hold until the next event alone; with
+ * For what the host has not heard of (record/untold.h) both hold only until the next event; with
  * preempt_cooldown_ns -1, which switches the rules off, for the rest of the run: else two gangs
- * that cost nobody anything could take turns in it for ever.
+ * that cost no work could take turns in it for ever.
  *
  * A gang remembers few stops. If there are more, the last entry stands for all queues. */
 #include "sched/preempt/preempt_in.h"

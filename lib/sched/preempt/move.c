@@ -2,11 +2,11 @@
 /* Which of the victims that cannot stay move to other places?
  *
  * A gang moves whole, with as many tasks as it has; if that does not fit, with its minimum. Of a
- * gang that gives only tasks above its minimum, those tasks move one by one. A gang of which tasks
- * ended does not move: it would start from the beginning, and they would run again. Nor does one
- * that lost tasks and is below its minimum: it would start with more. Of gangs that share nodes in
- * time those at their minimum move, to a row of their matrix on other nodes. Consolidation fails at
- * the first victim that is lost. */
+ * gang that gives only tasks above its minimum, those tasks move one by one. A gang with ended
+ * tasks does not move: it would start from the beginning, and these tasks would run again. Nor
+ * does a gang that lost tasks and is below its minimum: it would start with more. Of gangs that
+ * share nodes in time those at their minimum move, to a row of their matrix on other nodes.
+ * Consolidation fails at the first victim that is lost. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,9 +45,9 @@ static bool fits_in_row(struct gang__preemption *p, struct gang__victim *x)
     return r == GANG_OK;
 }
 
-/* Find another place for the gang with so many tasks of each group. The snapshot only gets fuller:
- * a request class without a place for its minimum has none later, unless affinity or vetoes decide.
- * `full`: the last such class. */
+/* Find another place for the gang with this number of tasks of each group. The snapshot only
+ * gets fuller: a request class without a place for its minimum has none later, unless affinity
+ * or vetoes decide. `full`: the last such class. */
 static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x, int64_t *tasks,
                            const struct gang__request_class **full)
 {
@@ -145,7 +145,7 @@ static int64_t count_of_group(const struct gang__victims *v, size_t from)
     return count;
 }
 
-/* Find other places for so many tasks of the victim's group: s->placement has some of them. */
+/* Find other places for `count` tasks of the victim's group: s->placement has some of them. */
 static bool place_tasks(struct gang__preemption *p, const struct gang__victim *x, int64_t count,
                         struct gang__places *to)
 {

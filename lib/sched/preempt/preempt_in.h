@@ -75,12 +75,12 @@ struct gang__pending {
     struct gang__gang *g;
     gang_node_id node;
     struct gang__batch_sum *sum;
-    size_t listed; /* so many victims were in the list before it */
+    size_t listed; /* number of victims in the list before it */
 };
 
 struct gang__batches {
     uint32_t most; /* gangs of a batch: GANG__MOST_DRAWN; tests set fewer, or 0 */
-    size_t taken;  /* so many gangs were taken in batches, in all */
+    size_t taken;  /* number of gangs taken in batches, in all */
     struct gang__pending *pending;
     size_t pendings, pending_cap;
     struct gang__batch_sum sum[GANG__BATCH_SUMS]; /* a hash table; */
@@ -91,7 +91,7 @@ struct gang__batches {
     size_t next, count;
     struct gang__victim after; /* the victim after the batch, which is not plain */
     bool has_after;
-    size_t left, pause; /* so many victims are taken one by one before the next batch */
+    size_t left, pause; /* numbers of victims taken one by one before the next batch */
     const struct gang__queue_state *leaf; /* the last one that was compared with the taker's */
     bool leaf_is_other;
 };
@@ -183,7 +183,7 @@ struct gang__preemption {
     const struct gang__take *take; /* what the taker asks for */
     uint32_t count;
     int32_t grow_group;       /* -1: its gang; */
-    int64_t step;             /* else so many tasks of this group: `of_step` */
+    int64_t step;             /* else this number of tasks of the group: `of_step` */
     struct gang__trial trial; /* usage and counters of the tentative victims */
     int64_t tasks;            /* of all victims */
     bool fair;                /* reclaim: only what lies above fair shares, so far */
@@ -273,9 +273,9 @@ const int64_t *gang__preempt_usage_of(const struct gang__preemption *p,
 /* Does a queue manage some of what the taker asks for, and use no more of it than its guarantee? */
 bool gang__preempt_inside_guarantee(const struct gang__preemption *p,
                                     const struct gang__queue_state *q);
-/* Would the taker, of branch `a`, exceed its share in some kinds, but only in those of which the
- * giver, of branch `b`, keeps to its own? Then they compete for different kinds, and shares of each
- * kind do not tell which is owed more. */
+/* Would the taker, of branch `a`, exceed its share in some kinds, but only in kinds in which the
+ * giver, of branch `b`, keeps to its own? Then they compete for different kinds, and shares of
+ * each kind do not tell which is owed more. */
 bool gang__preempt_kinds_differ(const struct gang__preemption *p, const struct gang__queue_state *a,
                                 const struct gang__queue_state *b);
 /* The rule alone (GANG_PROTECTED_*), for a victim of its own leaf. */
@@ -423,8 +423,8 @@ bool gang__preempt_place_in(struct gang__preemption *p, const struct gang__where
 
 /* May victims be taken in batches? */
 bool gang__batch_may_begin(const struct gang__preemption *p);
-/* Take victims in batches as long as that can be done; `next`: when so many are taken, and the
- * amounts suffice, a place is looked for. */
+/* Takes victims in batches as long as that is possible. When `next` victims are taken and the
+ * amounts suffice, the caller looks for a place. */
 void gang__batch_take(struct gang__preemption *p, size_t next);
 /* The next victim that is taken alone; false: there is none. */
 bool gang__batch_next(struct gang__preemption *p, struct gang__victim *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which gangs, and which tasks of a gang, may be preempted at all, whoever the taker is? */
+/* Which gangs, and which tasks of a gang, may be preempted at all, by any taker? */
 #include <string.h>
 
 #include "place/fit/fit.h"

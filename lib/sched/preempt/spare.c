@@ -34,7 +34,7 @@ static bool put_back_others(gang_sched *s)
     return true;
 }
 
-enum { AHEAD = 16 }; /* so many victims ahead are prefetched, and half as many of their jobs */
+enum { AHEAD = 16 }; /* number of victims that are prefetched; of their jobs, half as many */
 
 static void expect(const gang_sched *s, size_t i)
 {

@@ -2,8 +2,8 @@
 /* What the run that is under way has granted: may it be preempted in the same run?
  *
  * A run decides, and then tells the host (cycle/run.c). What the host has not heard of
- * (record/untold.h) is a victim like any other, and costs nobody anything: no op is called, the
- * gang waits as before, and neither a minimum run time protects it nor a preemption is counted. So
+ * (record/untold.h) is a victim like any other, but costs no work: no op is called, the gang waits
+ * as before, and neither a minimum run time protects it nor a preemption is counted. So
  * a gang does not start, or grow, only to be stopped for one that turns out to be entitled later in
  * the run.
  *

@@ -71,7 +71,7 @@ struct gang__gang_victim {
         } in_unsorted;
     };
     int64_t priority, age;    /* of its job, since it is listed: beside the link, for the order */
-    int64_t tentative_count;  /* or so many of its tasks are: */
+    int64_t tentative_count;  /* or this number of its tasks is: */
     int64_t *tentative_tasks; /* of each group, */
     struct gang__set_link elastic_link; /* in leaf->elastic_victims: has tasks above its minimum */
 };

@@ -30,7 +30,7 @@ int32_t gang__count_task(const struct gang_task *task, void *by_group);
 /* Set g->has and g->tasks from the gang's allocation. False: the allocation is gone. */
 bool gang__gang_count(gang_sched *s, struct gang__gang *g);
 
-/* The gang does not resume where it was suspended: it starts anew. It lies in no order. */
+/* The gang will not resume where it was suspended, but start as new. It lies in no order. */
 void gang__places_forget(gang_sched *s, struct gang__gang *g);
 
 /* Memory for g->ended_tasks; false: there is none. Note a number in it; it has the memory. Forget

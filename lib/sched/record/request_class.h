@@ -47,7 +47,7 @@ struct gang__recent {
     struct gang__request_text *text; /* NULL: none */
 };
 
-/* So many tasks of each group that together meet all minima of a request, and what they take. */
+/* Numbers of tasks of each group that together meet all minima of a request, and what they take. */
 struct gang__choice {
     int64_t *tasks;
     struct gang__take *take;

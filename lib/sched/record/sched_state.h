@@ -43,7 +43,7 @@ struct gang__wake {
     struct gang__queue_state *candidates; /* leaves that try backfill candidates again */
     bool capacity;                        /* the scheduler itself freed capacity: */
     int64_t capacity_cpu, capacity_pages,
-        capacity_gpu;    /* at most so much on one of the nodes that gave */
+        capacity_gpu;    /* the maximum on one of the nodes that gave */
     bool bounds;         /* guarantees or limits changed: order all again */
     bool shares;         /* usage, demand or weights changed: divide shares again, */
     uint64_t share_dims; /* in these dimensions, as bits, */
@@ -420,7 +420,7 @@ static inline const struct gang__take *gang__gang_takes(const struct gang__gang 
     return g->choice->take;
 }
 
-/* What so many tasks of a group take. Returns in how many dimensions. */
+/* What a number of tasks of a group takes. Returns in how many dimensions. */
 static inline uint32_t
 gang__request_class_takes_times(const struct gang__request_class *request_class, int32_t group,
                                 int64_t times, struct gang__take take[GANG__DIMS])

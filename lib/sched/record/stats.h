@@ -13,7 +13,7 @@ void gang__stats_add(struct gang__queue_state *q, uint32_t stat, int64_t n);
  * ran. */
 void gang__stats_started(gang_sched *s, const struct gang__gang *g, bool resumed, bool first);
 
-/* A gang is asked to stop: so many of its tasks, or (tasks 0) as a whole. */
+/* A gang is asked to stop: `tasks` of its tasks, or (0) as a whole. */
 void gang__stats_stopped(gang_sched *s, const struct gang__gang *g, int32_t reason, int64_t tasks);
 
 /* A job ended. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Grants that the host has not heard of: starts, and tasks added to gangs. They are in force: usage
  * and orders count them. But as long as the run decides, a gang that is entitled to more may take
- * them like what others run (sched/preempt), and then the host never hears of them: nobody loses
- * work. When nothing is left to decide, sched/grant tells the host; between runs there are none. */
+ * them like running tasks (sched/preempt); then the host never hears of them, and no work is
+ * lost. When nothing is left to decide, sched/grant tells the host; between runs there are none. */
 #ifndef GANG__SCHED_UNTOLD_H
 #define GANG__SCHED_UNTOLD_H
 

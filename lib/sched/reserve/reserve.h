@@ -29,7 +29,7 @@
 
 enum { GANG__RESERVE_AHEAD = 8 };
 
-/* So many neighbours with as many tasks of a group each. */
+/* Consecutive nodes with the same number of tasks of a group each. */
 struct gang__reserve_run {
     uint32_t node, nodes, group, tasks;
 };
@@ -64,13 +64,13 @@ struct gang__reserve_stage {
     bool whole;
     bool stays;      /* nodes of it are not replaced by others */
     int32_t level;   /* whole domains of it; GANG__NO_LEVEL */
-    int64_t domains; /* so many; 0: the one of this index: */
+    int64_t domains; /* their number; 0: the one of this index: */
     uint32_t domain;
     gang_node_id *node;
     size_t node_count;
 };
 
-/* How the first instance was placed: so many gangs of a stage, so long after its begin. */
+/* How the first instance was placed: `gangs` gangs of a stage, `offset_ns` after its begin. */
 struct gang__reserve_part {
     uint32_t stage;
     int64_t gangs, offset_ns;
@@ -188,7 +188,7 @@ void gang__reserve_leave(gang_sched *s, const struct gang__job *job);
 /* When a job without a time limit stops because its reservation ends; INT64_MAX: it does not. */
 int64_t gang__reserve_stop_ns(const struct gang__job *job);
 
-/* Would the job occupy reserved nodes if it ran until then? */
+/* Would the job occupy reserved nodes if it ran until until_ns? */
 bool gang__reserve_is_reserved_until(gang_sched *s, const struct gang__job *job, int64_t until_ns);
 
 /* When no gang of the job runs, it drops the time limit that it kept from its reservation. Not

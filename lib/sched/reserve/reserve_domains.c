@@ -8,8 +8,8 @@
 #include "sched/calendar/calendar.h"
 #include "sched/reserve/reserve_in.h"
 
-/* The first so many domains of the level that are free at a time; their nodes are left in `node`,
- * sorted. */
+/* The first domains of the level that are free from start_ns on, as many as the stage requests;
+ * their nodes are left in `node`, sorted. */
 static size_t domains_at(gang_sched *s, const struct gang__reserve_stage *stage, int64_t start_ns,
                          uint32_t *node)
 {

@@ -241,7 +241,7 @@ static void drop_instance(gang_sched *s, struct gang__reserve *r, int64_t instan
     }
 }
 
-/* The counts of each group for so many gangs of a stage. */
+/* The counts of each group for `gangs` gangs of a stage. */
 static void scale(const struct gang__reserve_stage *stage, int64_t gangs, int64_t *count)
 {
     for (uint32_t group = 0; stage->request && group < stage->request->group_count; group++)

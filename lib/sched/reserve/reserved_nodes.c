@@ -46,7 +46,7 @@ static bool keeps_from(const struct gang__reserve *r, const struct gang__gang *g
     return r != g->job->reserve.named || !(r->flags & GANG_RESERVATION_FLEX);
 }
 
-/* Marks the nodes that the gang may not touch until then; inside: those that it may. */
+/* Marks the nodes that the gang may not touch up to end_ns; inside: those that it may. */
 static bool mark_nodes(gang_sched *s, const struct gang__gang *g, int64_t end_ns, bool parts,
                        uint32_t end, bool *inside)
 {
@@ -174,8 +174,8 @@ static int32_t stays_at(const struct gang_task *task, void *user)
     return at.found;
 }
 
-/* Could a member that runs inside stay where it is until then? Of several stages, each ends at its
- * time. */
+/* Could a member that runs inside stay where it is until until_ns? Of several stages, each ends
+ * at its time. */
 static bool could_stay(gang_sched *s, const struct gang__gang *g, int64_t until_ns)
 {
     struct gang__timeline *inside = g->reserve.inside_of->inside;
@@ -198,8 +198,8 @@ static bool could_stay(gang_sched *s, const struct gang__gang *g, int64_t until_
     return fits;
 }
 
-/* When the gang has run for as long as there is until then: one that shares nodes in time waits in
- * between. */
+/* When the gang has run for the time that is left until until_ns: a gang that shares nodes in time
+ * waits in between, and ends later. */
 static int64_t ends_at(const gang_sched *s, const struct gang__gang *g, int64_t until_ns)
 {
     return g->sliced ? s->source[GANG__SOURCE_SLICE]->lasts(s, g, until_ns - s->now_ns) : until_ns;

@@ -2,8 +2,8 @@
 /* Columns in the calendar: when a gang that shares nodes in time ends at the latest, and until when
  * its columns take their nodes.
  *
- * A gang needs so many quanta for the rest of its time. Each round has at most so many rows as the
- * queue allows, each with a grace in which the row before stops. So the gang ends after
+ * A gang needs ceil(left / quantum) quanta for the rest of its time. Each round has at most as many
+ * rows as the queue allows, each with a grace in which the row before stops. So the gang ends after
  *
  *     ceil(left / quantum) * rows * (quantum + grace)
  *
@@ -39,7 +39,7 @@ static struct round round_of(const gang_sched *s, const struct gang__matrix *m)
     return r;
 }
 
-/* When a gang has run so long from the quantum on that begins so many quanta from now. */
+/* When a gang has run for `left_ns`, if its first quantum begins `distance` quanta from now. */
 static int64_t end_in_later_quanta(const struct round *r, int64_t distance, int64_t left_ns)
 {
     int64_t turn_ns = gang__add_sat(r->quantum_ns, r->grace_ns);

@@ -166,8 +166,9 @@ static uint32_t count_rows(const gang_sched *s, const struct gang__matrix *m,
     return rows;
 }
 
-/* A gang that moves must not lose its turn: its first whole quantum may begin after so many others,
- * as in its present row. UINT32_MAX: any number, because it does not move, or its row is active. */
+/* A gang that moves must not lose its turn: the number of quanta before its first whole one must
+ * be at most that of its present row. UINT32_MAX: any number, because it does not move, or its
+ * row is active. */
 static uint32_t latest_turn(const struct gang__matrix *m, const struct gang__gang *g)
 {
     const struct gang__sliced *x = g->sliced;

@@ -144,8 +144,7 @@ bool gang__stop_release_to_taker(gang_sched *s, struct gang__stop *stop)
     return false;
 }
 
-/* Thousands of stops lie all over the memory: prefetch what is read of the one that is so many
- * ahead. */
+/* Thousands of stops lie all over the memory: prefetch the one that is AHEAD stops ahead. */
 enum { AHEAD = 8 };
 
 static const struct gang__stop *expect(gang_sched *s, const struct gang__stop *stop)

@@ -76,7 +76,7 @@ static size_t part_untold(const struct gang__stop *stop)
     return others;
 }
 
-/* Tasks of which the host has not heard do not resume. Both lists ascend. */
+/* The tasks (which the host does not know yet) do not resume. Both lists ascend. */
 static void forget_places(struct gang__gang *g, const int64_t *tasks, size_t count)
 {
     struct gang__ascending list = {tasks, count, 0};

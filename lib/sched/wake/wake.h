@@ -47,7 +47,7 @@ static inline void gang__wake_queue(gang_sched *s, struct gang__queue_state *q)
     s->wake.queues = q;
 }
 
-/* Capacity came free on a node, at most so much of each kind. */
+/* Capacity came free on a node; the arguments are upper bounds for each kind. */
 static inline void gang__wake_capacity(gang_sched *s, int64_t cpu, int64_t pages, int64_t gpu)
 {
     s->wake.capacity = true;

@@ -23,7 +23,7 @@ struct gang__where {
     gang_snapshot *on;    /* the cluster, as it is or as it would be */
     const uint64_t *only; /* slots, as bits: all other nodes are closed; NULL: any node */
     uint32_t only_end;
-    int64_t later_ns; /* the gang starts up to so much later, when its victims have stopped */
+    int64_t later_ns; /* longest delay of its start, until its victims have stopped */
     /* The caller does not check the places against the calendar: close nodes with partial
      * reservations, or nodes on which planned starts count. */
     bool parts, plans;

@@ -2,7 +2,7 @@
 """The commands of ``gangsched``, also ``python -m gangsched``: simulate, compare, convert, report.
 
 Exit status 0; 1 for wrong input or output that cannot be written, with one line that names the
-place; 2 for wrong usage; 130 after Ctrl-C, when the results until then are printed and written.
+place; 2 for wrong usage; 130 after Ctrl-C; the results up to then are printed and written.
 """
 
 import argparse

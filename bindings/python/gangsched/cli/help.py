@@ -45,7 +45,7 @@ _SET = (
 
 _STATUS = """exit status:
   0 success; 1 wrong input, reported in one line with its place; 2 wrong usage; 130 after Ctrl-C: the
-  results until then are printed and written nevertheless."""
+  results up to then are printed and written nevertheless."""
 
 #: Commands of the C program of the same name, which go on to it.
 OF_C = ("topo", "replay", "scenario", "explain", "forecast", "plan", "validate")

@@ -55,7 +55,7 @@ class Run(NamedTuple):
     def simulate(self, policy: Optional[str], bar: bool) -> "Result":
         """Simulate one of the policies.
 
-        After Ctrl-C: the results until then.
+        After Ctrl-C: the results up to then.
         """
         try:
             return simulate(

@@ -161,7 +161,7 @@ class Cluster(ChangeableCluster):
         racks
             Above 0: the number of racks, each with consecutive machines; the level is ``rack``.
         island
-            Above 0: NVLink joins each so many consecutive GPUs.
+            Above 0: NVLink joins each group of this many consecutive GPUs.
         fields
             Other members of the nodes, the same for each.
         """

@@ -36,14 +36,15 @@ class Request(Mapping[str, Any]):
         of ``gpu_devices`` devices (1). Each 0 if not given. Instead of a share ``gpu_mem_mib``:
         memory of each of the devices. ``amounts``: other resources, a dict by kind.
     ``gpu_models``, ``profile``
-        A list of models, any of which will do; a MIG profile (``"3g.20gb"``).
+        A list of models that the task can use; a MIG profile (``"3g.20gb"``).
     ``same``, ``prefer``
         A level of the topology: one domain is required, or preferred (``"rack"``, ``"node"``,
         ``"numa"``, ``"island"``...).
     ``subgroup_size`` with ``subgroup_same`` or ``subgroup_prefer``
-        The same for each so many tasks.
+        The same, for each subgroup of this many tasks.
     ``spread`` with ``max_skew`` (1), ``max_per_node``, ``max_per_domain`` with ``domain_level``
-        Evenly over the domains of a level; so many tasks at most.
+        Tasks lie evenly over the domains of the level ``spread``: their numbers differ by at most
+        ``max_skew``. Maximum numbers of tasks on a node, and in a domain.
     ``where``, ``selector``, ``partition``
         Nodes: a label expression (``"gen >= 3 and not zone in (a, b)"``), labels as a dict, and a
         partition.
@@ -67,7 +68,7 @@ class Request(Mapping[str, Any]):
             def emptiest(group, candidates):      # Candidates, one element a node
                 return candidates.gpus_free       # highest first
 
-        :func:`gangsched.lowest_first` turns the order round. Scores are integers, or floats, which
+        :func:`gangsched.lowest_first` reverses the order. Scores are integers, or floats, which
         keep their exact order; the largest int64 or infinity is the best. The lowest int64 or minus
         infinity excludes a node (with ``lowest_first`` the largest and infinity). NaN is an
         InvalidArgument that names the node. The columns are those of :class:`Candidates`. The

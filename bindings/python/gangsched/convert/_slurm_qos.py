@@ -15,7 +15,7 @@ _READ = {
 }
 _MODES = {"CLUSTER", "OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "WITHIN", "PRIORITY"}
 
-#: At most so many classes of preemption are in one tree of queues.
+#: Maximum number of preempt classes in one tree of queues.
 _MAX_CLASSES = 64
 
 

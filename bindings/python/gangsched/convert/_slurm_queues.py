@@ -294,7 +294,7 @@ class Partitions:
         return bool(self.qos) and kind == "preempt/qos"
 
     def _allowed(self, keys: Dict[str, Tuple[str, Line]]) -> List[Qos]:
-        """The QOS of which jobs may be in a partition."""
+        """The QOS whose jobs may run in a partition."""
         known = {qos.name for qos in self.qos}
         out = list(self.qos)
         for key, wanted in (("allowqos", True), ("denyqos", False)):

@@ -519,7 +519,7 @@ class _Jobs(Pods):
         return [self._shared(spec, shared, count)]
 
     def _shared(self, spec: At, total: Dict[str, Fraction], count: int) -> Json:
-        """A group of `count` equal tasks with so much together."""
+        """A group of `count` equal tasks that together request `total`."""
         shared = {key: value / count for key, value in total.items()}
         for key, value in shared.items():
             if key in GPUS and value.denominator != 1:

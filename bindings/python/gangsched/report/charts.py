@@ -250,7 +250,7 @@ def _round_marks(top: float) -> List[float]:
 def cdf(
     values: Mapping[str, Any], label: str, codes: Optional[Sequence[int]] = None, height: int = 230
 ) -> str:
-    """The fraction of jobs with at most so many seconds, a line each.
+    """The fraction of jobs with at most a given number of seconds, one line for each label.
 
     The axis is logarithmic from one second on; shorter times are at its left edge.
 

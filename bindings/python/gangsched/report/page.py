@@ -139,7 +139,7 @@ def _interrupted(results: Mapping[str, "Result"]) -> str:
     if not stopped:
         return ""
     subject = "This run was" if stopped == [""] else "%s: this was" % ", ".join(stopped)
-    return '<p class="warn">%s interrupted: it is what had happened until then.</p>' % escape(
+    return '<p class="warn">%s interrupted: the page shows what had happened by then.</p>' % escape(
         subject
     )
 
@@ -237,7 +237,7 @@ def _over_time(results: Mapping[str, "Result"]) -> List[str]:
     ]
 
 
-#: Curves of so many results are still readable in one picture.
+#: Curves of up to this many results are readable in one picture.
 _TOGETHER = 4
 
 _JOBS = ("Number of waiting jobs.", "Number of jobs.")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: What can be numbered.
 KINDS = ("gpus", "nodes")
 
-#: A device mask has so many bits.
+#: Number of bits of a device mask.
 _BITS = 64
 
 

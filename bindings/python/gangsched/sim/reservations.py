@@ -260,9 +260,10 @@ class Reserving(Scheduling):
                 Its exact begin; or the window (from now, no bound) and where in it it lies:
                 ``"earliest"`` (default), ``"latest"``, ``"cheapest"``.
             ``duration_s``
-                Of stages that give none.
+                Duration of stages that name none.
             ``period_s``, ``repetitions``, ``until_s``
-                It comes again after so long, so often, or as long as it begins before then (never).
+                It recurs with this period, for this number of times, or as long as it begins before
+                ``until_s`` (never).
             ``queue``, ``users``, ``job``
                 Who may use it: a queue, users, or a job that has come, by index or name (all).
             ``flags``
@@ -271,7 +272,8 @@ class Reserving(Scheduling):
                 ``"flex"`` (its jobs may also start before it and elsewhere, if there is capacity),
                 ``"magnetic"`` (jobs that may use it start inside without naming it).
             ``purge_s``, ``notice_s``
-                It ends when unused for so long (never); so long before its begin there is an event.
+                It is cancelled after ``purge_s`` without use (never); ``notice_s`` before its begin
+                there is an event (none).
             ``stages``, ``combine``
                 Capacity: a list of dicts, joined by ``"all"`` (default), ``"any"``, ``"order"``,
                 ``"order-no-gap"``. Members of a stage, which may stand beside the others if it is

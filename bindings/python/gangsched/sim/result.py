@@ -81,7 +81,7 @@ class Result:
     models : dict
         The names of the nodes, each with the model of its first GPU; "": none.
     interrupted : bool
-        True: Ctrl-C ended the simulation; the results are those until then.
+        True: Ctrl-C ended the simulation; the results cover the time before.
     """
 
     def __init__(self) -> None:

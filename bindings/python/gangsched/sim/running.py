@@ -38,11 +38,11 @@ class RunningSimulation(SimulationIntake):
         ----------
         until_s
             Time of the simulation, seconds, inclusive, or a date. The clock then shows it, even if
-            all jobs ended earlier: nodes fail and are repaired until then, reservations begin and
-            end.
+            all jobs ended earlier: up to this time nodes fail and are repaired, and reservations
+            begin and end.
         events : int, optional
-            Stop at the end of the instant in which so many events have happened: arrivals, ends,
-            failures, repairs.
+            Stop at the end of the instant in which this number of events is reached: arrivals,
+            ends, failures, repairs.
         seconds : float, optional
             Approximate bound of real time, seconds, 0 or more.
         progress : bool

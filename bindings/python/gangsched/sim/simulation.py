@@ -507,7 +507,7 @@ def simulate(
     Raises
     ------
     KeyboardInterrupt
-        Ctrl-C, within a second. Its ``partial_result`` is the result until then
+        Ctrl-C, within a second. Its ``partial_result`` is the result up to then
         (``result.interrupted``).
     GangError
         Wrong input, with its place. Also the exceptions of functions of yours.

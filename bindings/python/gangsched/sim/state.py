@@ -213,7 +213,7 @@ class SimulationState(Reserving):
         Parameters
         ----------
         warm_up_s, cool_down_s : float
-            Jobs submitted in the first and the last so many seconds do not count.
+            Jobs submitted in the first ``warm_up_s`` or the last ``cool_down_s`` do not count.
         tau_s : float
             The lower bound of run times in the bounded slowdown, seconds.
         queue, user : str, optional

@@ -14,7 +14,7 @@ PALETTE = (
     "#8f99a3", "#8c510a",
 )
 
-#: Every picture has at most so many colours: those of the palette, and a lighter one of each.
+#: Maximum number of colours of a picture: those of the palette, and a lighter one of each.
 MOST_COLOURS = 2 * len(PALETTE)
 
 #: What is in use. Free capacity is transparent grey: dim on light and on dark pages.

@@ -15,7 +15,7 @@ from .raster import paint
 if TYPE_CHECKING:
     from ..sim.result import Result
 
-#: A Gantt chart with more boxes than this is an image of so many pixels.
+#: A Gantt chart with more boxes than this becomes an image of this many pixels.
 MOST_BOXES = 20000
 PIXELS = (2400, 1400)
 
