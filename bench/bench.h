@@ -15,7 +15,7 @@ enum {
     NODE_CORES = 64,
     NODE_NUMAS = 2,
     RACK_NODES = 32,
-    RARE_STRIDE = 1000, /* of so many nodes one has the rare label, and one the rare GPU model: */
+    RARE_STRIDE = 1000, /* one node of a thousand has the rare label, and one the rare GPU model: */
     RARE_LABEL_AT = 500,
     RARE_MODEL_AT = 501,
     MAX_THREADS = 64,

@@ -43,7 +43,7 @@ struct bench_impl {
     bool (*snapshot)(void *worker);
     /* Milli-GPUs taken in all, or -1 after a message: the records contradict each other. */
     int64_t (*audit)(void *cluster);
-    /* Does an allocation have so many tasks with all their devices on different places? */
+    /* Does an allocation have `tasks` tasks with all their devices on different places? */
     bool (*holds)(void *worker, uint64_t id, const struct bench_request *request);
     void (*count)(void *cluster, struct bench_counters *counters);
 };

@@ -16,7 +16,7 @@ void bench_row_name(const struct bench_row *row, char name[BENCH_NAME]);
 /* `filter` is open. */
 bool bench_row_wanted(const struct bench_options *options, const regex_t *filter,
                       const struct bench_row *row);
-/* How many of `count` cases of so many bytes are asked for; they are listed, unless `file` is
+/* How many of `count` cases of `bytes` bytes each are asked for; they are listed, unless `file` is
  * NULL. */
 size_t bench_row_list(const struct bench_options *options, const void *cases, size_t count,
                       size_t bytes, FILE *file);

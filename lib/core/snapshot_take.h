@@ -43,7 +43,7 @@ gang_result gang__snapshot_fill(gang_cluster *c, gang_snapshot *s);
  * (other clusters; `from` was never taken); GANG_ENOMEM: `to` is as
  *   before.
  * No concurrent call on either. Outside of read sections. O(nodes), some 64 bytes a node.
- * Allocates when `to` never had so many nodes; blocks (structure mutex, for one store) when its
+ * Allocates when `to` never had as many nodes; blocks (structure mutex, for one store) when its
  * number falls. */
 gang_result gang__snapshot_copy(gang_snapshot *to, const gang_snapshot *from);
 

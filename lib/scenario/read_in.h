@@ -66,7 +66,7 @@ struct gang__reader {
     bool counts_tasks;    /* a node of the case has `max_tasks` */
     bool in_job;          /* what the scheduler refuses at submission is kept as it is */
     bool alone; /* one object without its case: names of other things are kept as they are */
-    /* The GPUs of the last node with so many of them in the short form: most are alike. */
+    /* By number of GPUs: those of the last node in the short form, as most are alike. */
     const struct gang_gpu_spec *alike[GANG_MAX_GPUS + 1];
 };
 

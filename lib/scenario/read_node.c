@@ -80,7 +80,7 @@ static bool same_model(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* `gpus`, `gpu_mem_mib`, `gpu_model`: so many devices, all alike. */
+/* `gpus`, `gpu_mem_mib`, `gpu_model`: `gpus` devices, all alike. */
 static gang_result read_gpus_alike(struct gang__reader *r, const struct gang__json *object,
                                    const struct gang__json *at, struct gang_node_spec *node)
 {

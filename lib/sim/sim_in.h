@@ -213,7 +213,7 @@ struct gang_sim {
 
     struct gang__sim_job *job; /* rows; that of a job: gang__sim_at() */
     size_t rows, job_cap;
-    size_t row_cap;    /* all lists of rows have memory for so many */
+    size_t row_cap;    /* number of rows for which all lists have memory */
     uint32_t free_row; /* + 1; the first of those that were given back */
     struct gang__sim_brief *brief;
     size_t jobs, brief_cap;
@@ -270,7 +270,7 @@ struct gang_sim {
     struct gang__sim_placements scratch;
 
     int64_t *view;      /* columns for a policy, */
-    size_t viewed;      /* which so many jobs stood in last, */
+    size_t viewed;      /* number of jobs that stood in them last, */
     bool *unchanged;    /* rows that have not changed since */
     size_t closed_rows; /* that were taken out since */
     double *score;      /* of the jobs in it; behind all of these: as which they were told last */

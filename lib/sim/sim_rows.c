@@ -30,7 +30,6 @@ static bool reserve(const struct gang_mem *mem, void **array, size_t *cap, size_
     return true;
 }
 
-/* For so many rows at a time. */
 static bool reserve_rows(gang_sim *sim, size_t rows)
 {
     const struct gang_mem *mem = &sim->mem;

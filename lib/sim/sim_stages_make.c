@@ -78,7 +78,7 @@ static void sort_waits(struct gang__sim_stages *st)
     }
 }
 
-/* Memory for so many gangs, and waits, in one block. */
+/* Memory for `gangs` gangs and `waits` waits, in one block. */
 static struct gang__sim_stages *make(const struct gang_mem *mem, uint32_t gangs, size_t waits)
 {
     struct gang__sim_stages *st =

@@ -3,8 +3,8 @@
  *
  * A plan does not look at all nodes of such a domain. The index tells on how many nodes the gang
  * lies, and how many tasks each one gets (pack/few_nodes.c). A search then takes the fullest nodes
- * that hold so many. This way asks the same code, and the same search offers it the nodes. It takes
- * those that are as in the pattern, if the gang needs as many tasks on each. */
+ * that hold that many. This way asks the same code, and the same search offers it the nodes. It
+ * takes those that are as in the pattern, if the gang needs as many tasks on each. */
 #ifndef GANG__PLACE_EQUAL_WIDE_H
 #define GANG__PLACE_EQUAL_WIDE_H
 

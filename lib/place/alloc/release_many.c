@@ -11,7 +11,7 @@
 #include "place/record/record.h"
 #include "place/state/records.h"
 
-enum { MOST = 16 }; /* allocations of one commit: so many records are locked at once */
+enum { MOST = 16 }; /* allocations of one commit, whose records are locked at once */
 
 /* The key of an entry of the list: its slot, its index. */
 static bool key_of(gang_cluster *c, const struct gang__to_free *list, size_t i, uint64_t *key)

@@ -20,7 +20,7 @@ uint32_t gang__max_instances(const struct gang__group *g, const struct gang__nod
 uint32_t gang__instances_without(const struct gang__node_type *type, const char *profile,
                                  uint64_t without);
 
-/* Are these devices just so many instances of the profile? */
+/* Are these devices exactly `count` instances of the profile? */
 bool gang__are_instances(const struct gang__group *g, const struct gang__node_type *type,
                          uint64_t devices);
 

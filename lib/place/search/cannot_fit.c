@@ -29,7 +29,7 @@ bool gang__search_cannot_fit(gang_cluster *c, const struct gang__group *g, int64
     /* From the emptiest bucket down, as commits move nodes: no node is missed. */
     for (unsigned bucket = GANG__GPU_BUCKETS; bucket-- > gang__gpu_row(g->gpu_level);) {
         gang__hook(GANG__STEP_FIND);
-        /* The last bucket holds the nodes with so many GPUs and more. */
+        /* The last bucket holds the nodes with that number of GPUs and more. */
         uint32_t gpus = bucket + 1u - GANG__GPU_WHOLE;
         int64_t each = (bucket + 1 == GANG__GPU_BUCKETS ? GANG_MAX_GPUS : gpus) / g->devices;
         for (uint32_t k = 0; k < classes; k++)

@@ -135,8 +135,8 @@ struct gang__admit_piece {
 enum {
     GANG__ADMIT_FITS,
     /* The request is refused: */
-    /* A gang does not fit even on the empty machine: tasks of the group `item` (has: so many would
-     * fit, if the group were alone), or units. */
+    /* A gang does not fit even on the empty machine: tasks of the group `item` (`has` of them
+     * would fit, if the group were alone), or units. */
     GANG__ADMIT_LARGER,
     /* The window is shorter than the durations: ns. */
     GANG__ADMIT_SHORT,

@@ -102,7 +102,7 @@ gang_result gang__admit_next(struct gang__admission *a, const struct gang__attem
 
 /* ---- admit_chain.c ---- */
 
-/* Look for so many gangs of a stage from now on. */
+/* Look for `gangs` gangs of a stage from now on. */
 void gang__demand_set(struct gang__demand *d, int64_t gangs);
 /* How many pieces a chain has, and how long it is. */
 static inline size_t gang__chain_pieces(const struct gang__admission *a,

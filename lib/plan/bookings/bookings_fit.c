@@ -88,7 +88,7 @@ static int64_t excess_at(const struct question *q, bool average, int64_t at, gan
 
 /* ---- instants ------------------------------------------------------------------------------ */
 
-/* After so many steps it is too much. */
+/* How much is too much after the first `steps` steps. */
 static int64_t peak_excess(const struct question *q, size_t i, size_t steps, int64_t at)
 {
     int64_t from = starts(q, i, at);

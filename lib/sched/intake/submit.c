@@ -137,7 +137,7 @@ static gang_result choose_leaf(struct gang__submit *m, int64_t count, struct gan
     return r;
 }
 
-/* The records of so many jobs, linked last first. On an error *jobs are those made so far. */
+/* The records of `count` jobs, linked last first. On an error *jobs are those made so far. */
 static gang_result make_jobs(struct gang__submit *m, int64_t count, struct gang__job **jobs,
                              struct gang_error *error)
 {

@@ -92,11 +92,11 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
 
 /* ---- submit_view.c --------------------------------------------------------------------------- */
 
-/* Count so many jobs on their way in, below this queue and up to `end`. */
+/* Count `jobs` jobs on their way in, below this queue and up to `end`. */
 void gang__submit_arrive(const struct gang__submit_view *submit_view, uint32_t at, uint32_t end,
                          int64_t jobs);
 
-/* May so many more jobs wait? Then they are counted, before another thread asks. */
+/* May `jobs` more jobs wait? Then they are counted, before another thread asks. */
 gang_result gang__submit_may_wait(const struct gang__submit_view *submit_view,
                                   const struct gang__queue *q, int64_t jobs,
                                   struct gang_error *error);

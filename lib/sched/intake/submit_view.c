@@ -3,7 +3,7 @@
 #include "sched/intake/intake_in.h"
 #include "sched/usage/usage.h"
 
-/* Count so many jobs on their way in, below this queue and up to `end`. The release of the owner,
+/* Count `jobs` jobs on their way in, below this queue and up to `end`. The release of the owner,
  * which counted a job as pending before it takes the job out here, pairs with the acquire in
  * gang__submit_may_wait(): there a job counts in one of the two, or in both. */
 void gang__submit_arrive(const struct gang__submit_view *submit_view, uint32_t at, uint32_t end,
@@ -29,7 +29,7 @@ void gang__job_arrived(gang_sched *s, struct gang__job *job)
     job->submit_view = 0;
 }
 
-/* May so many more jobs wait? Then they are counted, before another thread asks. */
+/* May `jobs` more jobs wait? Then they are counted, before another thread asks. */
 gang_result gang__submit_may_wait(const struct gang__submit_view *submit_view,
                                   const struct gang__queue *q, int64_t jobs,
                                   struct gang_error *error)

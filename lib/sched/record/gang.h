@@ -119,7 +119,7 @@ enum {
 /* Bounded bypass (owner: order/bypass.c). */
 struct gang__gang_bypass {
     bool had_turn;                 /* blocked_ns counts */
-    int64_t bypassed;              /* by so many gangs, since it waits for capacity */
+    int64_t bypassed;              /* number of gangs, since it waits for capacity */
     int64_t blocked_ns;            /* when it had its turn and found no capacity; INT64_MAX: it */
     uint64_t cannot_fit_at;        /* cannot fit, as of this many sched.wake.changes */
     struct gang__gang *next, **at; /* in sched.bypass.starved */

@@ -2,8 +2,9 @@
 /* Which tasks start together?
  *
  * A gang starts with exactly as many tasks as the minimum of its request. If the minima of groups
- * and sets leave it open which tasks these are, the gang has several *choices*: so many tasks of
- * each group. Unlike groups take unlike amounts, so what such a gang takes depends on the choice.
+ * and sets leave it open which tasks these are, the gang has several *choices*: a number of tasks
+ * for each group. Unlike groups take unlike amounts, so what such a gang takes depends on the
+ * choice.
  *
  * Before placing, the least and the most of all choices are known for each dimension by itself. The
  * least rules out gangs that can never start; if even the most is allowed, placing decides. In

@@ -66,7 +66,7 @@ void gang__usage_start(gang_sched *s, struct gang__gang *g, const int64_t *has);
 /* From now on the gang demands what it lacks, or does not: likewise. */
 void gang__usage_demand(gang_sched *s, struct gang__gang *g, bool demands);
 
-/* So many tasks of a group become tentative victims of an attempt to preempt (times < 0), or stay
+/* `times` tasks of a group become tentative victims of an attempt to preempt (times < 0), or stay
  * after all: their amounts leave the usage of the gang's user, leaf and all queues above. A leaf
  * with preemption by user limit counts what its users would lose (gang__user.tentative). */
 void gang__usage_shift(gang_sched *s, const struct gang__gang *g, uint32_t group, int64_t times);
