@@ -387,6 +387,58 @@ START_TEST(a_suspended_gang_of_a_job_that_restarts_does_not_resume)
 }
 END_TEST
 
+/* It was counted as about to run, too: the queue started fewer jobs. (host_run() checks it.) */
+START_TEST(a_job_that_runs_while_a_gang_waits_for_victims_counts_once)
+{
+    struct gang_group_spec group[3] = {group_of(1, 1000, 0), host_gpus(8, 8), group_of(1, 1000, 0)};
+    struct gang_group_after after[2] = {{1, 0, GANG_AFTER_END, 0}, {2, 0, GANG_AFTER_SUCCESS, 0}};
+    struct gang_job_spec job = host_job(group, 3);
+    host_preempts(&h, GRACE, GANG_PREEMPT_MODE_REQUEUE);
+    gang_job_id low = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    job.group_after = after;
+    job.group_after_count = 2;
+    job.priority = 5;
+    gang_job_id high = host_submit(&h, &job);
+    host_run(&h, 1);
+    host_report_all(&h, high, 0, GANG_TASK_SUCCEEDED);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "preempt"), 1);
+    ck_assert(!holds(high, 1) && holds(high, 2));
+    host_report_all(&h, low, 0, GANG_TASK_STOPPED);
+    host_run(&h, 1);
+    ck_assert(holds(high, 1) && holds(high, 2));
+}
+END_TEST
+
+/* The time to refill it counts from when it resumes; meanwhile the other gang runs. */
+START_TEST(a_suspended_gang_that_lost_a_task_does_not_fail_its_job)
+{
+    host_preempts(&h, GRACE, GANG_PREEMPT_MODE_SUSPEND);
+    struct gang_job_spec *job = two_gangs(4, 4, GANG_AFTER_START);
+    job->loss = GANG_LOSS_REFILL;
+    job->refill_ns = 1000;
+    gang_job_id low = host_submit(&h, job);
+    host_run(&h, 1);
+    gang_job_id high = host_gang(&h, "", 4, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "suspend"), 1);
+    int32_t part = host_last(&h, low, "suspend")->part;
+    const int64_t lost = 4 * part; /* numbers go on in the second gang */
+    MUST(gang_report_tasks(h.s, low, part, GANG_ID_NONE, &lost, 1, GANG_TASK_FAILED));
+    host_run(&h, 1);
+    host_report_all(&h, low, part, GANG_TASK_STOPPED);
+    for (int i = 0; i < 3; i++)
+        host_run(&h, 2000);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_RUNNING);
+    MUST(gang_report_end(h.s, high, 1));
+    for (int i = 0; i < 2; i++)
+        host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 1);
+    ck_assert_int_eq(host_tasks(&h, low), 8);
+}
+END_TEST
+
 /* At the beginning of time as at any other: the time limit is of the job, from its start on. */
 START_TEST(a_second_gang_does_not_restart_the_time_limit_of_its_job)
 {
@@ -536,6 +588,8 @@ int main(void)
     tcase_add_test(t, a_dependent_gang_does_not_start_before_a_preempted_gang);
     tcase_add_test(t, a_gang_that_resumes_with_a_lower_target_releases_the_surplus);
     tcase_add_loop_test(t, a_suspended_gang_of_a_job_that_restarts_does_not_resume, 0, 2);
+    tcase_add_test(t, a_job_that_runs_while_a_gang_waits_for_victims_counts_once);
+    tcase_add_test(t, a_suspended_gang_that_lost_a_task_does_not_fail_its_job);
     tcase_add_loop_test(t, a_second_gang_does_not_restart_the_time_limit_of_its_job, 0, 2);
     tcase_add_test(t, service_of_one_gang_counts_for_the_waiting_gangs_of_its_job);
     tcase_add_test(t, a_gang_held_before_its_first_quantum_does_not_start);

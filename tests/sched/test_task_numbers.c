@@ -211,6 +211,36 @@ START_TEST(a_suspended_job_whose_target_was_met_ends)
 }
 END_TEST
 
+/* A task ends before the host hears that the gang resumes, and the host refuses that. */
+static bool refuses_to_resume;
+
+static void end_and_refuse(struct host *host, const struct host_event *e)
+{
+    if (refuses_to_resume && strcmp(e->op, "granted") == 0)
+        host_report(host, e->job, 1, GANG_TASK_SUCCEEDED);
+    host->refuse = refuses_to_resume ? "resume" : NULL;
+}
+
+START_TEST(a_task_that_ended_before_a_refused_resume_does_not_resume)
+{
+    suspend(4, 1, GANG_LOSS_COUNT);
+    h.during = end_and_refuse;
+    host_follow_decisions(&h);
+    host_report_all(&h, low, 0, GANG_TASK_STOPPED);
+    host_run(&h, 1);
+    MUST(gang_report_end(h.s, high, 1));
+    refuses_to_resume = true;
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_SUSPENDED);
+    refuses_to_resume = false;
+    host_run(&h, INT64_C(10) * HOST_SECOND);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 2);
+    CHECK_NUMBERS(low, 0, 0, 2, 3);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(a_critical_task_that_fails_while_suspending_fails_the_job)
 {
     static const int32_t role = GANG_ROLE_CRITICAL;
@@ -560,6 +590,7 @@ int main(void)
     tcase_add_test(t, a_gang_with_a_gap_resumes_with_it);
     tcase_add_loop_test(t, a_task_that_fails_while_suspending_is_lost, 0, 6);
     tcase_add_test(t, a_suspended_job_whose_target_was_met_ends);
+    tcase_add_test(t, a_task_that_ended_before_a_refused_resume_does_not_resume);
     tcase_add_test(t, a_critical_task_that_fails_while_suspending_fails_the_job);
     tcase_add_test(t, each_group_owns_its_numbers);
     tcase_add_test(t, a_lost_task_comes_back_with_its_number);

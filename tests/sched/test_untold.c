@@ -271,6 +271,31 @@ START_TEST(reports_that_tasks_run_are_no_events)
 }
 END_TEST
 
+/* A task of a start that the host has not heard of ends, and then the host refuses that start. */
+static void end_and_refuse(struct host *host, const struct host_event *e)
+{
+    if (strcmp(e->op, "granted") == 0)
+        host_report(host, e->job, 0, GANG_TASK_SUCCEEDED);
+    host->refuse = "start";
+}
+
+START_TEST(tasks_that_ended_before_a_refused_start_do_not_count)
+{
+    h.during = end_and_refuse;
+    gang_job_id id = host_submit(&h, host_spec("q", 4, 2, 0));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_PENDING);
+    h.during = note;
+    h.refuse = NULL;
+    for (int i = 0; i < 2; i++)
+        host_run(&h, INT64_C(10) * HOST_SECOND);
+    ck_assert_int_eq(host_tasks(&h, id), 4);
+    host_report(&h, id, 0, GANG_TASK_SUCCEEDED);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, id), 3);
+}
+END_TEST
+
 /* ---- out of memory ---- */
 
 /* Memory is short at any moment: the job of the highest priority runs in the end. */
@@ -314,6 +339,7 @@ int main(void)
     tcase_add_test(tests, a_callback_sees_what_the_host_was_told);
     tcase_add_test(tests, what_was_told_stays_until_the_next_run);
     tcase_add_test(tests, reports_that_tasks_run_are_no_events);
+    tcase_add_test(tests, tasks_that_ended_before_a_refused_start_do_not_count);
     tcase_add_test(tests, short_of_memory_nothing_is_lost);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

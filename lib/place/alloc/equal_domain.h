@@ -6,8 +6,8 @@
  * holds it; and there on the fewest nodes, equally many tasks on each, in the order of the slots.
  * The domain is chosen by the code that a plan uses (pack/choose_domain.c). So the places are those
  * of a plan, if in that domain enough nodes are as in the pattern and no other node holds as many
- * tasks. In a domain of many nodes a plan takes them in another order (equal_wide.h). Where one node
- * holds the gang, or no such domain does, the gang is planned. */
+ * tasks. In a domain of many nodes a plan takes them in another order (equal_wide.h). Where one
+ * node holds the gang, or no such domain does, the gang is planned. */
 #ifndef GANG__PLACE_EQUAL_DOMAIN_H
 #define GANG__PLACE_EQUAL_DOMAIN_H
 

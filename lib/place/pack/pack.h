@@ -169,8 +169,8 @@ bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t leve
 int64_t gang__fill_few_nodes(struct gang__pack *k, uint32_t group, int64_t want,
                              const struct gang__scope *scope);
 
-/* On how many nodes of a scope `want` tasks lie, the fewest, if they can be equally many on each. By
- * the index: for scopes of more than GANG__FEW_NODES. 0: they cannot.
+/* On how many nodes of a scope `want` tasks lie, the fewest, if they can be equally many on each.
+ * By the index: for scopes of more than GANG__FEW_NODES. 0: they cannot.
  *   each  receives the tasks of a node; some nodes have one less, if `want` is no multiple */
 int64_t gang__few_nodes_share(struct gang__plan *p, uint32_t group, int64_t want,
                               const struct gang__scope *scope, int64_t *each);

@@ -67,7 +67,7 @@ static bool start_at(gang_sched *s, struct gang__gang *g, const struct gang__sto
 static bool start_moved(gang_sched *s, const struct gang__stop *stop, int64_t by_ns)
 {
     struct gang__gang *g = stop->gang;
-    if (g->job->held || gang__places_up(s, stop->to, stop->to_count) != GANG_OK ||
+    if (g->job->held || g->over || gang__places_up(s, stop->to, stop->to_count) != GANG_OK ||
         !gang__request_class_refresh(s, g->request_class) ||
         !gang__limits_allow_promised(s, g, stop->to, stop->to_count) ||
         (stop->tasks && g->alloc != stop->alloc) ||

@@ -335,8 +335,13 @@ static void continue_job(gang_sched *s, struct gang__job *job)
         gang__job_state(s, job, job->stop_reason, "stopping");
         return;
     }
-    if (!job->ending) /* a fence may have held the last that a gang had */
+    int32_t result = job->ending ? (int32_t)GANG_END_NONE : gang__job_result(job);
+    if (!job->ending) /* a fence, or tasks beyond the target, were the last that a gang had */
         gang__gangs_close(s, job);
+    if (result != GANG_END_NONE) {
+        gang__reports_stop(s, job, GANG_REASON_END, result);
+        return;
+    }
     if (job->ending || is_idle(job)) {
         all_stopped(s, job);
         return;

@@ -92,8 +92,10 @@ static void restart(gang_sched *s, struct gang__gang *g, const struct gang__foun
 static bool lose_members(gang_sched *s, struct gang__gang *g, const struct gang__found *f)
 {
     struct gang__job *job = g->job;
-    if (job->loss == GANG_LOSS_REFILL) /* from when it resumes */
+    if (job->loss == GANG_LOSS_REFILL) {
         g->reports.refill = g->places != NULL;
+        g->reports.refill_ns = INT64_MAX; /* until it resumes */
+    }
     if (job->loss == GANG_LOSS_FAIL)
         gang__reports_stop(s, job, GANG_REASON_LOSS, GANG_END_FAILED);
     else if (job->loss == GANG_LOSS_RESTART ||

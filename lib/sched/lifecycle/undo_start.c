@@ -23,6 +23,8 @@ void gang__start_undo(gang_sched *s, struct gang__gang *g, int64_t not_before_ns
     gang__slice_stopped(s, g->alloc);
     gang__give_back_or_defer(s, NULL, g->alloc, NULL, 0);
     g->alloc = GANG_ID_NONE;
+    if (!g->places) /* it starts anew, whatever was reported of this start */
+        gang__reports_reset(s, g);
     gang__wake_holding(s, g);
     job->not_before_ns = not_before_ns;
     gang__job_count(s, job);

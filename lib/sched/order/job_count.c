@@ -28,6 +28,28 @@ void gang__order_unblock_queues(gang_sched *s, struct gang__queue_state *leaf)
     gang__wake_preemption(s);
 }
 
+void gang__handover_promise_job(struct gang__handover *handover, bool comes)
+{
+    struct gang__job *job = handover->taker->job;
+    int64_t more = comes - handover->counted_promised;
+    for (struct gang__queue_state *q = job->leaf; q; q = q->parent)
+        q->promised += more;
+    if (job->leaf_user)
+        job->leaf_user->promised += more;
+    if (job->array)
+        job->array->promised += more;
+    handover->counted_promised = comes;
+}
+
+/* A job that runs is not about to run, too: while another of its gangs runs, the handover of one
+ * that waits does not count. */
+static void promise_again(struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (job->gang[i].stop.handover && job->gang[i].stop.handover->charged)
+            gang__handover_promise_job(job->gang[i].stop.handover, !job->counted_running);
+}
+
 /* A gang that stops counts as running until it has stopped; a gang that moves, until it runs at
  * its new place. */
 void gang__job_count(gang_sched *s, struct gang__job *job)
@@ -60,9 +82,11 @@ void gang__job_count(gang_sched *s, struct gang__job *job)
          q = q->parent)
         if (q->q->budget_count > 0)
             gang__budget_watch(s, q);
-    bool fewer = job->counted_running && !runs;
+    bool fewer = job->counted_running && !runs, changed = job->counted_running != runs;
     job->counted_running = runs;
     job->counted_pending = waits;
+    if (changed && !ended)
+        promise_again(job);
     if (fewer)
         gang__order_unblock_queues(s, job->leaf);
 }

@@ -130,6 +130,10 @@ void gang__order_unblock_queues(gang_sched *s, struct gang__queue_state *leaf);
 /* The job may have begun or stopped to run or to wait: its queues and its user count it again. */
 void gang__job_count(gang_sched *s, struct gang__job *job);
 
+/* Count the taker's job as about to run (true), or no more (false): queues and users limit how
+ * many jobs run at once. */
+void gang__handover_promise_job(struct gang__handover *handover, bool comes);
+
 /* ---- bypass.c -------------------------------------------------------------------------------- */
 
 /* Bounded bypass: a gang that waited for capacity for too long, or was bypassed too often, is

@@ -112,12 +112,25 @@ void gang__untold_places_free(gang_sched *s, struct gang__gang *g)
         gang__untold_forget(s, g);
 }
 
+/* The gang waits to resume again, without tasks that were reported ended meanwhile. */
+static void put_places_back(gang_sched *s, struct gang__gang *g)
+{
+    int64_t kept = 0;
+    g->places = g->untold.places;
+    for (int64_t i = 0; i < g->place_count; i++)
+        if (!gang__ended_tasks_has(g, g->places[i].task))
+            g->places[kept++] = g->places[i];
+    g->place_count = kept;
+    if (kept == 0)
+        gang__places_forget(s, g);
+}
+
 void gang__untold_forget(gang_sched *s, struct gang__gang *g)
 {
     struct gang__gang_untold *u = &g->untold;
     leave(g);
     if (u->places)
-        g->places = u->places;
+        put_places_back(s, g);
     gang__release(&s->mem, u->tasks);
     memset(u, 0, sizeof(*u));
 }

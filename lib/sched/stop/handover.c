@@ -43,19 +43,6 @@ struct gang__handover *gang__handover_new(gang_sched *s, struct gang__gang *take
     return handover;
 }
 
-void gang__handover_promise_job(struct gang__handover *handover, bool comes)
-{
-    struct gang__job *job = handover->taker->job;
-    int64_t more = comes - handover->counted_promised;
-    for (struct gang__queue_state *q = job->leaf; q; q = q->parent)
-        q->promised += more;
-    if (job->leaf_user)
-        job->leaf_user->promised += more;
-    if (job->array)
-        job->array->promised += more;
-    handover->counted_promised = comes;
-}
-
 /* The queues count what the taker is about to get, so that no other gang relies on it. */
 void gang__handover_count_usage(gang_sched *s, struct gang__handover *handover, int64_t sign)
 {

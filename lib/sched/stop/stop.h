@@ -121,10 +121,6 @@ void gang__move_begin(gang_sched *s, struct gang__stop *stop);
 /* End the move of the gang to other places, if it has one. */
 void gang__move_end(gang_sched *s, struct gang__gang *g);
 
-/* Count the taker's job as about to run (true), or no more (false): queues and users limit how
- * many jobs run at once. */
-void gang__handover_promise_job(struct gang__handover *handover, bool comes);
-
 /* Compares task numbers, for bsearch() and qsort(). */
 int gang__by_number(const void *a, const void *b);
 

@@ -62,7 +62,9 @@ void gang__stop_unknown_to_host(gang_sched *s, struct gang__stop *stop)
         return;
     if (stop->suspends)
         gang__places_forget(s, stop->gang);
-    gang__move_end(s, stop->gang);
+    for (uint32_t i = 0; i < job->gang_count; i++) /* none of them starts again */
+        gang__move_end(s, &job->gang[i]);
+    gang__wake_job(s, job, GANG__WAKE_SETTLE);
     job->ending = true;
     if (job->end_wanted == GANG_END_NONE) {
         job->end_wanted = GANG_END_FAILED;
