@@ -252,6 +252,7 @@ static inline void host_run_short_of_memory(struct host *h)
 
 static inline void host_close(struct host *h)
 {
+    gang__untold_hook = NULL;
     host_check(h);
     gang_sched_free(h->s);
     stage_close(&h->stage);
