@@ -351,20 +351,27 @@ START_TEST(a_gang_that_resumes_with_a_lower_target_releases_the_surplus)
 }
 END_TEST
 
+/* A job of a higher priority takes the GPUs of one of two gangs of the job: which one? */
+static int32_t suspend_one(const struct gang_job_spec *job, gang_job_id *low, gang_job_id *high)
+{
+    host_preempts(&h, GRACE, GANG_PREEMPT_MODE_SUSPEND);
+    *low = host_submit(&h, job);
+    host_run(&h, 1);
+    *high = host_gang(&h, "", 4, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, *low, "suspend"), 1);
+    return host_last(&h, *low, "suspend")->part;
+}
+
 /* Of a job that restarts, or is requeued, a suspended gang begins anew, too. */
 START_TEST(a_suspended_gang_of_a_job_that_restarts_does_not_resume)
 {
     int places = 0;
-    host_preempts(&h, GRACE, GANG_PREEMPT_MODE_SUSPEND);
     struct gang_job_spec *job = two_gangs(4, 4, GANG_AFTER_START);
     job->loss = GANG_LOSS_RESTART;
     job->max_restarts = 1;
-    gang_job_id low = host_submit(&h, job);
-    host_run(&h, 1);
-    gang_job_id high = host_gang(&h, "", 4, 5);
-    host_run(&h, 1);
-    ck_assert_int_eq(host_ops(&h, low, "suspend"), 1);
-    int32_t part = host_last(&h, low, "suspend")->part;
+    gang_job_id low, high;
+    int32_t part = suspend_one(job, &low, &high);
     host_report_all(&h, low, part, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_tasks(&h, low), 4);
@@ -414,16 +421,11 @@ END_TEST
 /* The time to refill it counts from when it resumes; meanwhile the other gang runs. */
 START_TEST(a_suspended_gang_that_lost_a_task_does_not_fail_its_job)
 {
-    host_preempts(&h, GRACE, GANG_PREEMPT_MODE_SUSPEND);
     struct gang_job_spec *job = two_gangs(4, 4, GANG_AFTER_START);
     job->loss = GANG_LOSS_REFILL;
     job->refill_ns = 1000;
-    gang_job_id low = host_submit(&h, job);
-    host_run(&h, 1);
-    gang_job_id high = host_gang(&h, "", 4, 5);
-    host_run(&h, 1);
-    ck_assert_int_eq(host_ops(&h, low, "suspend"), 1);
-    int32_t part = host_last(&h, low, "suspend")->part;
+    gang_job_id low, high;
+    int32_t part = suspend_one(job, &low, &high);
     const int64_t lost = 4 * part; /* numbers go on in the second gang */
     MUST(gang_report_tasks(h.s, low, part, GANG_ID_NONE, &lost, 1, GANG_TASK_FAILED));
     host_run(&h, 1);

@@ -188,9 +188,8 @@ static void choose_search(gang_request *made)
                      made->policy != GANG_POLICY_TOPOLOGY;
     made->plain = made->searched && !made->exclusive;
     made->in_domains = has_domains(made);
-    made->single = made->plain && made->min == 1 && !made->exclusive && !made->score &&
-                   !g->filters && !g->bounded && !g->models_ranked && !g->pool_need_count &&
-                   g->gpu_nodes != GANG_GPU_NODES_AVOID;
+    made->single = made->plain && made->min == 1 && !made->score && !g->filters && !g->bounded &&
+                   !g->models_ranked && !g->pool_need_count && g->gpu_nodes != GANG_GPU_NODES_AVOID;
     made->precheck = made->plain ? made->min > 1 : is_in_one_domain(made);
     made->large = made->plain && made->min > MANY;
 }

@@ -93,8 +93,9 @@ static bool holds_nothing(const struct gang__gang *g)
     return g->alloc != GANG_ID_NONE && g->tasks == 0 && !g->stop.first;
 }
 
-void gang__gangs_close(gang_sched *s, struct gang__job *job)
+bool gang__gangs_close(gang_sched *s, struct gang__job *job)
 {
+    int32_t result = gang__job_result(job);
     for (uint32_t i = 0; i < job->gang_count; i++) {
         struct gang__gang *g = &job->gang[i];
         if (holds_nothing(g) && g->ended > 0 && gang__gang_lacks_all(g) == 0) {
@@ -102,6 +103,9 @@ void gang__gangs_close(gang_sched *s, struct gang__job *job)
             g->over = true;
         }
     }
+    if (result != GANG_END_NONE)
+        gang__reports_stop(s, job, GANG_REASON_END, result);
+    return result != GANG_END_NONE;
 }
 
 void gang__reports_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t end)
@@ -131,12 +135,8 @@ void gang__reports_continue(gang_sched *s, struct gang__job *job)
 {
     if (job->state == GANG_JOB_ENDED || job->ending)
         return;
-    int32_t result = gang__job_result(job);
-    gang__gangs_close(s, job);
-    if (result != GANG_END_NONE) {
-        gang__reports_stop(s, job, GANG_REASON_END, result);
+    if (gang__gangs_close(s, job))
         return;
-    }
     for (uint32_t i = 0; i < job->gang_count; i++)
         gang__reports_note_minimum(s, &job->gang[i]);
     gang__job_count(s, job);

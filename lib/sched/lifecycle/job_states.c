@@ -335,13 +335,9 @@ static void continue_job(gang_sched *s, struct gang__job *job)
         gang__job_state(s, job, job->stop_reason, "stopping");
         return;
     }
-    int32_t result = job->ending ? (int32_t)GANG_END_NONE : gang__job_result(job);
-    if (!job->ending) /* a fence, or tasks beyond the target, were the last that a gang had */
-        gang__gangs_close(s, job);
-    if (result != GANG_END_NONE) {
-        gang__reports_stop(s, job, GANG_REASON_END, result);
+    /* a fence, or tasks beyond the target, may have been the last that a gang had */
+    if (!job->ending && gang__gangs_close(s, job))
         return;
-    }
     if (job->ending || is_idle(job)) {
         all_stopped(s, job);
         return;

@@ -137,8 +137,8 @@ int32_t gang__role_of(const struct gang__gang *g, uint32_t group);
  * ended the job before this is called. */
 int32_t gang__job_result(const struct gang__job *job);
 
-/* Gangs of the job that hold nothing and want nothing are over. */
-void gang__gangs_close(gang_sched *s, struct gang__job *job);
+/* Gangs of the job that hold nothing and want nothing are over. True: so is the job; it ends. */
+bool gang__gangs_close(gang_sched *s, struct gang__job *job);
 
 /* Tasks ended: end the job if it is over; otherwise the rest runs on. */
 void gang__reports_continue(gang_sched *s, struct gang__job *job);

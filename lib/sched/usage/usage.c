@@ -288,7 +288,7 @@ static bool counts_simply(const gang_sched *s, const struct gang__gang *g)
 }
 
 /* Tasks of its group more that run, and that the gang demands: its queues change once. */
-static void shift_simply(gang_sched *s, const struct gang__gang *g, int64_t runs, int64_t demands)
+static void shift_simply(gang_sched *s, struct gang__gang *g, int64_t runs, int64_t demands)
 {
     const struct gang__request_class *request_class = g->request_class;
     const struct gang__take *take = request_class->take + request_class->group[0].from;
@@ -304,6 +304,8 @@ static void shift_simply(gang_sched *s, const struct gang__gang *g, int64_t runs
     }
     gang__wake_queue(s, g->job->leaf);
     gang__wake_share_dims(s, g->job->leaf, changed);
+    gang__victims_settle_elastic(g);
+    gang__wake_holding(s, g);
 }
 
 static int64_t demanded_simply(const struct gang__gang *g)
@@ -322,8 +324,6 @@ void gang__usage_start(gang_sched *s, struct gang__gang *g, const int64_t *has)
     int64_t before = demanded_simply(g);
     set_tasks(g, has);
     shift_simply(s, g, has[0], demanded_simply(g) - before);
-    gang__victims_settle_elastic(g);
-    gang__wake_holding(s, g);
 }
 
 void gang__usage_demand(gang_sched *s, struct gang__gang *g, bool demands)
@@ -337,8 +337,6 @@ void gang__usage_demand(gang_sched *s, struct gang__gang *g, bool demands)
     int64_t before = demanded_simply(g);
     g->demands = demands;
     shift_simply(s, g, 0, demanded_simply(g) - before);
-    gang__victims_settle_elastic(g);
-    gang__wake_holding(s, g);
 }
 
 void gang__usage_charge_handover(gang_sched *s, struct gang__handover *handover, int64_t sign)
