@@ -13,7 +13,7 @@
 #include "suite.h"
 
 enum { NODES = 96, GPUS = 8, CORES = 64, RACK = 8, HELD = 9, KINDS = 16, STEPS = 3000 };
-enum { MOST_NODES = 280, MOST_GPUS = 2 * GPUS, MOST_CORES = 2 * CORES };
+enum { MOST_NODES = 280, MOST_GPUS = 2 * GPUS, MOST_CORES = 2 * CORES, MOST_TASKS = 64 };
 #define MEMORY ((int64_t)1 << 38)
 
 /* What the nodes are like. */
@@ -34,9 +34,9 @@ enum world {
 static const int nodes_in[WORLDS] = {NODES, NODES, NODES, NODES, NODES, NODES,
                                      NODES, 200,   20,    280,   NODES};
 
-/* The requests of a life: without domains, in domains, with more than that, and of nodes for one
- * gang alone. */
-enum { ANYWHERE, IN_DOMAINS, OTHERS, ALONE, SETS };
+/* The requests of a life: without domains, in domains, with more than that, of nodes for one gang
+ * alone, of several groups, and of gangs that grow and shrink. */
+enum { ANYWHERE, IN_DOMAINS, OTHERS, ALONE, GROUPS, ELASTIC, SETS };
 struct kind {
     int64_t tasks, gpus, cores, memory;
     const char *where, *same, *prefer; /* of the group; */
@@ -45,8 +45,9 @@ struct kind {
     int32_t policy;
     int64_t more, per_rack, subgroup; /* of the group */
     const char *spread;
-    const char *outer; /* the level that the request prefers */
-    bool alone;        /* exclusive */
+    const char *outer;            /* the level that the request prefers */
+    bool alone;                   /* exclusive */
+    int64_t second, third, gpus2; /* tasks of two more groups; GPUs of each, 0: the same */
 };
 #define SIZE(t, g, c, m) .tasks = (t), .gpus = (g), .cores = (c), .memory = (m)
 static const struct kind kinds[SETS][KINDS] = {
@@ -116,7 +117,41 @@ static const struct kind kinds[SETS][KINDS] = {
      {SIZE(3, 8, 64, MEMORY)},
      {SIZE(2, 0, 0, 0), .alone = true, .more = 3},
      {SIZE(4, 6, 8, 1 << 30), .alone = true, .where = "disk = nvme"},
-     {SIZE(3, 8, 8, 1 << 30), .alone = true, .policy = GANG_POLICY_SPREAD}}};
+     {SIZE(3, 8, 8, 1 << 30), .alone = true, .policy = GANG_POLICY_SPREAD}},
+    /* one shape, several nodes or one each, several tasks a node; two shapes, too many for a node;
+     * in a domain */
+    {{SIZE(1, 0, 16, 1 << 30)},
+     {SIZE(1, 8, 64, MEMORY), .second = 7},
+     {SIZE(2, 8, 64, MEMORY), .second = 1, .third = 3},
+     {SIZE(8, 1, 8, MEMORY / 8), .second = 16},
+     {SIZE(1, 8, 32, MEMORY / 2), .second = 2, .third = 2},
+     {SIZE(3, 8, 64, MEMORY), .second = 2, .policy = GANG_POLICY_PACK},
+     {SIZE(1, 8, 64, MEMORY), .second = 4, .same = "rack", .above = true},
+     {SIZE(2, 8, 64, MEMORY), .second = 2, .third = 1, .prefer = "rack", .above = true},
+     {SIZE(1, 8, 64, MEMORY), .second = 4, .policy = GANG_POLICY_TOPOLOGY},
+     {SIZE(4, 1, 8, MEMORY / 8), .second = 4},
+     {SIZE(1, 8, 64, MEMORY), .second = 4, .gpus2 = 4},
+     {SIZE(1, 8, 64, MEMORY), .second = 2, .same = "rack"},
+     {SIZE(2, 8, 64, MEMORY), .second = 2, .alone = true},
+     {SIZE(2, 8, 64, MEMORY), .second = 2, .more = 1},
+     {SIZE(8, 1, 8, MEMORY / 8), .second = 8, .same = "rack", .above = true},
+     {SIZE(2, 0, 64, 1 << 30), .second = 3}},
+    {{SIZE(1, 1, 4, 1 << 30)},
+     {SIZE(1, 8, 64, MEMORY), .more = 20},
+     {SIZE(2, 8, 32, MEMORY / 2), .more = 9},
+     {SIZE(8, 1, 8, MEMORY / 8), .more = 24},
+     {SIZE(4, 8, 64, MEMORY), .more = 4, .policy = GANG_POLICY_PACK},
+     {SIZE(2, 4, 32, MEMORY / 2), .more = 8},
+     {SIZE(1, 8, 64, MEMORY), .more = 7, .same = "rack"},
+     {SIZE(1, 8, 64, MEMORY), .more = 8, .second = 1},
+     {SIZE(3, 8, 64, MEMORY), .more = 3, .where = "disk = nvme"},
+     {SIZE(2, 8, 64, MEMORY), .more = 6, .alone = true},
+     {SIZE(2, 8, 64, MEMORY), .more = 6, .subgroup = 2},
+     {SIZE(1, 0, 64, 1 << 30), .more = 12},
+     {SIZE(1, 8, 64, MEMORY), .more = 6, .policy = GANG_POLICY_SPREAD},
+     {SIZE(1, 4, 16, 1 << 30), .more = 3},
+     {SIZE(1, 8, 64, MEMORY), .more = 6, .policy = GANG_POLICY_TOPOLOGY},
+     {SIZE(2, 4, 64, MEMORY)}}};
 
 struct life {
     gang_cluster *c;
@@ -176,7 +211,7 @@ static gang_result put_node(struct life *l, enum world world, int i, int64_t oth
 
 static gang_request *request(struct life *l, const struct kind *kind)
 {
-    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
+    struct gang_group_spec group[3], g = GANG_GROUP_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     gang_request *made;
     g.min = kind->tasks;
@@ -196,8 +231,14 @@ static gang_request *request(struct life *l, const struct kind *kind)
     g.subgroup_same = kind->subgroup ? "rack" : NULL;
     spec.policy = kind->policy;
     spec.exclusive = kind->alone;
-    spec.groups = &g;
-    spec.group_count = 1;
+    group[0] = g;
+    g.count = g.min = kind->second;
+    g.gpu_milli = kind->gpus2 ? kind->gpus2 * 1000 : g.gpu_milli;
+    group[1] = g;
+    g.count = g.min = kind->third;
+    group[2] = g;
+    spec.groups = group;
+    spec.group_count = kind->third ? 3 : kind->second ? 2 : 1;
     test_must(gang_request_new(l->c, &spec, &made, NULL));
     if (kind->insists)
         gang__request_insist(made);

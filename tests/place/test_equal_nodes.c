@@ -39,12 +39,33 @@ static gang_result change(struct life *l, enum world world, const struct step *s
     return gang_node_set_state(l->w, *id, s->amount > 1 ? GANG_NODE_UP : GANG_NODE_DRAINING);
 }
 
+/* More tasks, as many as there are or all of them; or fewer. */
+static gang_result resize(struct life *l, gang_alloc_id id, const struct step *s)
+{
+    int64_t tasks = s->amount + 1, granted, numbers[MOST_TASKS];
+    if (s->what == 7)
+        return gang_alloc_shrink(l->w, id, &s->kind, 1, NULL);
+    if (s->what == 8)
+        return gang_alloc_grow_whole(l->w, id, 0, tasks, NULL);
+    gang_result r = gang_alloc_grow(l->w, id, s->amount % 2 ? 0 : -1, tasks, &granted, NULL);
+    if (r != GANG_OK)
+        return r;
+    gang__growth_numbers(l->w, numbers, (size_t)granted);
+    for (int64_t i = 0; i < granted; i++) {
+        struct gang_task task = {.size = sizeof(task)};
+        test_must(gang_alloc_task(l->c, id, numbers[i], &task));
+    }
+    return r;
+}
+
 static gang_result live(struct life *l, enum world world, const struct step *s)
 {
     gang_alloc_id *id = &l->held[s->held];
     bool declines = s->amount == 9;
     if (s->what == 0)
         return s->amount < 5 ? change(l, world, s) : GANG_OK;
+    if (*id && l->set == ELASTIC && s->what > 3)
+        return resize(l, *id, s);
     if (*id) {
         gang_result r = gang_alloc_free(l->w, *id);
         *id = 0;
@@ -59,14 +80,14 @@ static gang_result live(struct life *l, enum world world, const struct step *s)
 
 /* The tasks of an allocation, in the order in which it lists them. */
 struct tasks {
-    struct gang_task task[64];
+    struct gang_task task[MOST_TASKS];
     size_t count;
 };
 
 static int32_t keep(const struct gang_task *task, void *user)
 {
     struct tasks *t = user;
-    ck_assert_uint_lt(t->count, 64);
+    ck_assert_uint_lt(t->count, MOST_TASKS);
     t->task[t->count++] = *task;
     return 0;
 }
@@ -100,6 +121,7 @@ static void compare(const struct step *s, bool with_places)
         const struct gang_placement *place = &life[0].places.place[i];
         ck_assert_uint_eq(place->node, a->node);
         ck_assert_uint_eq(place->gpus, a->gpus);
+        ck_assert_int_eq(place->group, a->group);
         ck_assert(memcmp(place->cores, a->cores, sizeof(a->cores)) == 0);
     }
 }
@@ -111,9 +133,7 @@ static bool goes_short(enum world world, int set)
 {
     if (set == ANYWHERE)
         return world != MIX;
-    if (set == ALONE)
-        return true;
-    return !(world == NO_GPUS && set == OTHERS);
+    return set > OTHERS || !(world == NO_GPUS && set == OTHERS);
 }
 
 START_TEST(places_are_those_of_a_plan)
@@ -131,6 +151,7 @@ START_TEST(places_are_those_of_a_plan)
         s.kind = one_in(2) ? 1 + s.kind % 6 : s.kind;   /* of several nodes, mostly */
         s.what = s.what == 0 && one_in(3) ? 1 : s.what; /* nodes change now and then */
         gang_result r[2];
+        bool had = life[0].held[s.held] != 0;
         for (int k = 0; k < 2; k++) {
             gang__equal_nodes_off = k == 1;
             r[k] = live(&life[k], world, &s);
@@ -141,15 +162,15 @@ START_TEST(places_are_those_of_a_plan)
                          gang_result_name(r[1]));
         ck_assert_int_eq(asked[0], asked[1]);
         if (life[0].held[s.held]) {
-            granted++;
-            compare(&s, s.what >= 4);
+            granted += !had;
+            compare(&s, !had && s.what >= 4);
         }
         if (i % 64 == 0)
             test_must(gang_cluster_check(life[0].c, NULL));
     }
     int64_t taken = gang__equal_nodes_taken - before;
-    printf("world %d, set %d: %d gangs, %d of them the short way, %d declined\n", world, set,
-           (int)granted, (int)taken, declined);
+    printf("world %d, set %d: %d gangs; %d gangs and growths the short way; %d declined\n", world,
+           set, (int)granted, (int)taken, declined);
     ck_assert_int_eq(taken > 0, goes_short(world, set));
     ck_assert_int_gt(declined, 0);
     for (int k = 0; k < 2; k++)
@@ -162,12 +183,15 @@ END_TEST
 START_TEST(second_gang_needs_no_plan)
 {
     struct life *l = &life[0];
-    static const enum world world[SETS] = {PLAIN, RACKS_IN_ORDER, RACKS_IN_ORDER, RACKS_IN_ORDER};
+    static const enum world world[SETS] = {PLAIN,          RACKS_IN_ORDER, RACKS_IN_ORDER,
+                                           RACKS_IN_ORDER, RACKS_IN_ORDER, RACKS_IN_ORDER};
     static const bool suit[SETS][KINDS] = {
         {0, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1},
         {0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0},
         {0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0},
         {0, 1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 1, 1, 0, 1, 0},
+        {0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 0},
+        {0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0},
     };
     life_init(l, world[_i], _i);
     for (int kind = 1; kind < KINDS; kind++) {
@@ -211,6 +235,38 @@ START_TEST(gang_does_not_avoid_nodes)
             planned = found;
         test_must(gang_alloc_free(l->w, l->held[0]));
     }
+    life_end(l);
+}
+END_TEST
+
+/* Growth, too; but not while a number is free that is below one that the gang has. The scheduler's
+ * way to ask for the new numbers works for both. */
+START_TEST(growth_needs_no_plan)
+{
+    enum { GROWS = 1, STEP = 3 };
+    struct life *l = &life[0];
+    static struct tasks found;
+    const int64_t gone = 1;
+    int64_t numbers[2 * STEP], granted;
+    life_init(l, RACKS_IN_ORDER, ELASTIC);
+    test_must(gang_alloc(l->w, l->request[GROWS], &l->held[0], NULL));
+    for (int i = 0; i < 4; i++) {
+        int64_t taken = gang__equal_nodes_taken, first = 1 + i * STEP;
+        if (i == 2)
+            test_must(gang_alloc_shrink(l->w, l->held[0], &gone, 1, NULL));
+        test_must(gang_alloc_grow(l->w, l->held[0], 0, i == 2 ? STEP + 1 : STEP, &granted, NULL));
+        ck_assert_int_eq(granted, i == 2 ? STEP + 1 : STEP);
+        ck_assert_int_eq(gang__equal_nodes_taken - taken, i != 2);
+        gang__growth_numbers(l->w, numbers, (size_t)granted);
+        for (int64_t k = 0; k < granted; k++)
+            ck_assert_int_eq(numbers[k], i != 2 ? first + k : k == 0 ? gone : first + k - 1);
+    }
+    test_must(gang_alloc_each(l->c, l->held[0], keep, &found));
+    ck_assert_uint_eq(found.count, 1 + 4 * STEP);
+    for (size_t i = 0; i < found.count; i++)
+        ck_assert_int_eq(found.task[i].task, (int64_t)i);
+    test_must(gang_cluster_check(l->c, NULL));
+    test_must(gang_alloc_free(l->w, l->held[0]));
     life_end(l);
 }
 END_TEST
@@ -261,6 +317,7 @@ int main(void)
     TCase *t = tcase_create("same life");
     tcase_add_loop_test(t, places_are_those_of_a_plan, 0, SETS * WORLDS);
     tcase_add_loop_test(t, second_gang_needs_no_plan, 0, SETS);
+    tcase_add_test(t, growth_needs_no_plan);
     tcase_add_test(t, gang_does_not_avoid_nodes);
     tcase_add_test(t, partial_nodes_need_a_plan);
     suite_add_tcase(suite, t);

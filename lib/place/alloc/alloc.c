@@ -193,6 +193,16 @@ static gang_result check_equal_nodes(const struct gang__places *places, void *us
     return r;
 }
 
+/* A gang of equal nodes. False: it is to be planned. */
+static inline bool alloc_alike(gang_worker *w, gang_request *request, struct commit_check *check,
+                               struct gang__alloc **a, gang_result *r)
+{
+    if (!check)
+        return gang__equal_nodes_take(w, request, request->min, NULL, a, r);
+    struct gang__equal_veto veto = {check->out, check_equal_nodes, check};
+    return gang__equal_nodes_take(w, request, request->min, &veto, a, r);
+}
+
 /* Inside a read section. */
 static inline gang_result alloc(gang_worker *w, gang_request *request, struct commit_check *check,
                                 gang_alloc_id *id)
@@ -201,9 +211,7 @@ static inline gang_result alloc(gang_worker *w, gang_request *request, struct co
     uint64_t epoch = gang__load(&w->cluster->nodes.epoch) + 1;
     gang_result r;
     struct gang__alloc *a = NULL;
-    if (gang__equal_nodes_suit(w, request) &&
-        gang__equal_nodes_take(w, request, check ? check->out : NULL,
-                               check ? check_equal_nodes : NULL, check, &a, &r)) {
+    if (gang__equal_nodes_suit(w, request) && alloc_alike(w, request, check, &a, &r)) {
         if (r == GANG_OK)
             *id = gang__alloc_publish(a);
         return r;

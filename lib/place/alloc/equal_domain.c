@@ -30,11 +30,13 @@ static bool is_wide(int32_t same, int32_t prefer)
 bool gang__equal_domain_suits(const gang_request *request)
 {
     const struct gang__group *g = &request->group[0];
+    bool elastic = request->count != request->min;
     bool bound = is_for_request(request) || g->same >= 0 || g->prefer >= 0;
     bool nested = is_for_request(request) && g->same >= 0 && g->same != narrowest_level(request);
     bool packs = request->policy == GANG_POLICY_DEFAULT || request->policy == GANG_POLICY_TOPOLOGY;
-    return packs && bound && !nested && request->group_set_count == 0 && request->min == g->min &&
-           g->min == g->count && !g->subgroup_size && g->spread < 0 && !g->bounded &&
+    bool needs = request->group_count > 1 || request->min == g->min;
+    return packs && bound && !nested && request->group_set_count == 0 && !elastic && needs &&
+           !g->subgroup_size && g->spread < 0 && !g->bounded &&
            is_wide(request->same, request->prefer) && is_wide(g->same, g->prefer);
 }
 
@@ -109,7 +111,8 @@ static bool take_domain(void *user, const struct gang__scope *s, int64_t most)
     f->off = false;
     if (list.count > GANG__FEW_NODES) {
         f->count = f->want;
-        f->off = !gang__equal_wide_find(f->p, f->pattern, s, f->slot, f->want);
+        f->off = f->p->request->group_count > 1 ||
+                 !gang__equal_wide_find(f->p, f->pattern, s, f->slot, f->want);
         return true;
     }
     for (uint32_t i = 0; i < list.count && !f->off; i++) {
@@ -130,13 +133,12 @@ static bool meet_node(void *user, uint32_t slot)
     return true;
 }
 
-/* May one node hold the whole gang? */
-static bool fits_on_a_node(struct gang__plan *p, int32_t policy)
+/* May one node hold this number of tasks? */
+static bool fits_on_a_node(struct gang__plan *p, int32_t policy, int64_t tasks)
 {
     bool met = false;
     struct gang__scope all = gang__scope_all();
-    struct gang__search_options options = {policy,          INT64_MAX, INT64_MAX,
-                                           p->request->min, meet_node, &met};
+    struct gang__search_options options = {policy, INT64_MAX, INT64_MAX, tasks, meet_node, &met};
     gang__search_with(p, 0, 1, &all, &options);
     return met;
 }
@@ -146,7 +148,8 @@ bool gang__equal_domain_find(struct gang__plan *p, const struct gang__node_patte
 {
     const gang_request *request = p->request;
     const int32_t policy = gang__policy_order(p, false), level = narrowest_level(request);
-    if (want < 2 || level < 0 || fits_on_a_node(p, policy))
+    int64_t many = request->group_count > 1 ? pattern->per_node + 1 : request->min;
+    if (want < 2 || level < 0 || fits_on_a_node(p, policy, many))
         return false;
     struct gang__pack k = {p, request, request->by_size, policy, GANG__NO_LEVEL, request->insists};
     struct gang__member m =

@@ -14,7 +14,10 @@
  * those of the type that are not wholly free, and over no others. What its tasks leave of a node is
  * the same on all (equal_holders.h). At any other node this way ends, and the gang is planned. The
  * same holds where scores, health, partitions, tiers or an order of ranks other than that of the
- * slots matter. Nodes in one domain are found in another order (equal_domain.h). */
+ * slots matter. Nodes in one domain are found in another order (equal_domain.h).
+ *
+ * The same holds for several groups whose tasks ask for the same (equal_find.h), and for more tasks
+ * of a running gang of one group. */
 #ifndef GANG__PLACE_EQUAL_NODES_H
 #define GANG__PLACE_EQUAL_NODES_H
 
@@ -48,16 +51,25 @@ static inline bool gang__plan_suits_patterns(const struct gang__plan *p)
 /* Notes the pattern of a gang that was just committed, if it has one. The plan still stands. */
 void gang__equal_nodes_learn(gang_worker *w, const gang_request *request);
 
-/* Takes the nodes for a new gang of a request that suits, and notes its tasks in a BUSY record, *a.
- * `may`, unless NULL, is asked before the commit, with the places in *out. True: *r is GANG_OK, or
- * what may() answered (*a is NULL). False: nothing was taken, and the gang is to be planned. Inside
- * a read section. O(nodes). */
-bool gang__equal_nodes_take(gang_worker *w, gang_request *request, struct gang__places *out,
-                            gang__alloc_may *may, void *user, struct gang__alloc **a,
+/* Asked before a commit, with the places of the tasks in *out. An answer other than GANG_OK aborts
+ * it. */
+struct gang__equal_veto {
+    struct gang__places *out;
+    gang__alloc_may *may;
+    void *user;
+};
+
+/* Takes the nodes for all `tasks` of a request that suits, and notes the tasks in a record: a new
+ * one (*a NULL; then *a is BUSY), or one that the caller has BUSY, which grows. The only group of
+ * that one may have so many. True: *r is GANG_OK, or what the veto answered (a new *a is NULL).
+ * False: nothing was taken, and the tasks are to be planned. Inside a read section. O(nodes of the
+ * tasks). */
+bool gang__equal_nodes_take(gang_worker *w, gang_request *request, int64_t tasks,
+                            const struct gang__equal_veto *veto, struct gang__alloc **a,
                             gang_result *r);
 
 #ifdef GANG_TEST_HOOKS
-/* For tests that compare both ways: no gang takes this one; how many did. */
+/* For tests that compare both ways: no gang takes this one; how many gangs and growths did. */
 extern bool gang__equal_nodes_off;
 extern int64_t gang__equal_nodes_taken;
 #endif

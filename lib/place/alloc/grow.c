@@ -7,6 +7,7 @@
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
 #include "place/alloc/alloc.h"
+#include "place/alloc/equal_nodes.h"
 #include "place/explain/explain.h"
 #include "place/fit/fit.h"
 #include "place/pack/pack.h"
@@ -230,6 +231,17 @@ static gang_result check_whole(const struct gang__alloc *a, const struct growth 
     return GANG_OK;
 }
 
+/* All tasks without a plan, if they take the same of equal nodes. Returns how many were added. */
+static int64_t grow_alike(gang_worker *w, struct gang__alloc *a, const struct growth *growth)
+{
+    int64_t missing = a->request->count - a->tasks;
+    int64_t tasks = growth->tasks < missing ? growth->tasks : missing;
+    gang_result r;
+    bool grown = gang__equal_nodes_suit(w, a->request) &&
+                 gang__equal_nodes_take(w, a->request, tasks, NULL, &a, &r);
+    return grown ? tasks : 0;
+}
+
 static gang_result grow(gang_worker *w, struct gang__alloc *a, const struct growth *growth,
                         int64_t *granted, struct gang_error *error)
 {
@@ -239,6 +251,9 @@ static gang_result grow(gang_worker *w, struct gang__alloc *a, const struct grow
         r = check_whole(a, growth, error);
     if (r != GANG_OK)
         return r;
+    *granted = grow_alike(w, a, growth);
+    if (*granted)
+        return GANG_OK;
     placer->plan.others.clashes = 0;
     do {
         r = plan_growth(w, a, growth);
@@ -249,6 +264,7 @@ static gang_result grow(gang_worker *w, struct gang__alloc *a, const struct grow
              placer->plan.others.clashes < GANG__SEARCHES);
     if (r == GANG_OK) {
         *granted = (int64_t)placer->plan.tasks.count;
+        gang__equal_nodes_learn(w, a->request);
         return GANG_OK;
     }
     if (r == GANG_ENOFIT && !placer->plan.out.host)

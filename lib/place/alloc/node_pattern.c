@@ -9,10 +9,33 @@
 #include "place/alloc/equal_nodes.h"
 #include "place/fit/fit.h"
 
-/* Does one search place the tasks, node by node, in the order of packing? */
+/* Do tasks of both groups ask for the same, of any node? */
+static bool is_same_shape(const struct gang__group *a, const struct gang__group *b)
+{
+    return a->cpu == b->cpu && a->pages == b->pages && a->devices == b->devices &&
+           a->share == b->share && a->gpu_memory == b->gpu_memory && a->numa == b->numa &&
+           a->near_nic == b->near_nic && a->gpu_nodes == b->gpu_nodes && !a->filters &&
+           !b->filters && !a->node_need_count && !b->node_need_count && !b->pool_need_count;
+}
+
+/* Several groups of one shape, with no more tasks than they need and no bounds of their own. */
+static bool are_groups_alike(const gang_request *request)
+{
+    int64_t min = 0;
+    for (uint32_t i = 0; i < request->group_count; i++) {
+        const struct gang__group *g = &request->group[i];
+        min += g->min;
+        if (g->spread >= 0 || g->bounded || g->same >= 0 || g->prefer >= 0 || g->subgroup_size ||
+            !is_same_shape(&request->group[0], g))
+            return false;
+    }
+    return request->group_set_count == 0 && !request->exclusive && request->min == min;
+}
+
+/* Are the tasks placed node by node, in the order of packing? */
 static bool packs(const gang_request *request)
 {
-    return request->searched &&
+    return (request->group_count == 1 ? request->searched : !request->bound) &&
            (request->policy == GANG_POLICY_PACK || request->policy == GANG_POLICY_DEFAULT);
 }
 
@@ -20,8 +43,9 @@ static bool packs(const gang_request *request)
 static bool suits(const gang_request *request)
 {
     const struct gang__group *g = &request->group[0];
-    return request->group_count == 1 && !request->same_devices && !request->has_affinity &&
-           !request->score && !g->pool_need_count && !g->profile &&
+    return !request->same_devices && !request->has_affinity && !request->score &&
+           !g->pool_need_count && !g->profile &&
+           (request->group_count == 1 || are_groups_alike(request)) &&
            (packs(request) || gang__equal_domain_suits(request));
 }
 
@@ -86,6 +110,9 @@ static uint32_t tasks_per_node(struct gang__plan *p)
         if (i % each == 0 && !is_equal(p, first, &p->nodes.copy[task->copy]))
             return 0;
     }
+    for (uint32_t i = 0; i < p->request->group_count; i++)
+        if (p->request->group_count > 1 && p->request->group[i].min % each)
+            return 0; /* two groups on one node */
     return each;
 }
 
@@ -106,7 +133,7 @@ static void note_ops(struct gang__node_pattern *m, struct gang__plan *p,
     }
 }
 
-/* The tasks of the first node, as a record. */
+/* The tasks of the first node, as a record; without their numbers and their group. */
 static void note_tasks(struct gang__node_pattern *m, const struct gang__plan *p)
 {
     m->entry_words = 0;
@@ -114,7 +141,7 @@ static void note_tasks(struct gang__node_pattern *m, const struct gang__plan *p)
         const struct gang__task_plan *task = &p->tasks.plan[i];
         uint64_t *entry = m->entry + m->entry_words;
         m->entry_words += gang__record_put_task(p, task, entry);
-        entry[1] &= ~(uint64_t)UINT32_MAX; /* the number */
+        entry[1] &= ~gang__task_word_of(UINT32_MAX, 0, GANG__HOLDER) | GANG__TASK_MARK;
         m->gpus[i] = task->gpus;
     }
 }
@@ -137,6 +164,7 @@ void gang__equal_nodes_learn(gang_worker *w, const gang_request *request)
     m->words = first->words;
     m->per_node = each;
     m->rest = 0;
+    m->in_domain = !packs(request);
     note_ops(m, p, first);
     m->whole_nodes = request->exclusive || (each == 1 && m->op_count == 0);
     memcpy(m->row, gang__words_was(p, first), first->words * sizeof(*m->row));

@@ -23,6 +23,7 @@ struct gang__node_pattern {
     struct gang__pattern_op op[GANG__CELL_WORDS]; /* what is taken of them; */
     unsigned op_count;                            /* 0: all, by a lease */
     bool whole_nodes;  /* tasks go to no node of the type that is not wholly free */
+    bool in_domain;    /* the gang lies in one domain (place/alloc/equal_domain.h) */
     uint32_t rest;     /* number of gangs planned before this way is tried again */
     uint32_t per_node; /* tasks; of them, the node and the numbers still to be filled in: */
     uint32_t entry_words;

@@ -317,6 +317,12 @@ static gang_result record_new(gang_worker *w, gang_request *request, struct gang
     return gang__record_make(w, request, entries_planned(p), data_size(p), a);
 }
 
+bool gang__record_reserve(gang_worker *w, struct gang__alloc *a, size_t entries, size_t words)
+{
+    return release_reserve(w, gang__alloc_entries(a) + entries, a->used + words) &&
+           gang__alloc_reserve(w, a, a->used + words);
+}
+
 /* Memory in a record for the planned tasks, and for their release. */
 static gang_result record_extend(gang_worker *w, struct gang__alloc *a)
 {
@@ -324,9 +330,7 @@ static gang_result record_extend(gang_worker *w, struct gang__alloc *a)
     if (!gang__plan_complete(p) || !gang__number_tasks(p, a))
         return GANG_ENOMEM;
     size_t more = data_size(p) * (comes_between(a, p) ? 2 : 1); /* merge() needs room */
-    size_t words = a->used + more, entries = gang__alloc_entries(a) + entries_planned(p);
-    if (!release_reserve(w, entries, words) || !task_counts_reserve(p) ||
-        !gang__alloc_reserve(w, a, words))
+    if (!task_counts_reserve(p) || !gang__record_reserve(w, a, entries_planned(p), more))
         return GANG_ENOMEM;
     return GANG_OK;
 }

@@ -27,6 +27,10 @@ static inline bool gang__plan_complete(struct gang__plan *p)
 gang_result gang__record_make(gang_worker *w, gang_request *request, size_t entries, size_t words,
                               struct gang__alloc **a);
 
+/* Memory in a BUSY record for more entries of `words` words in all, and for the release of all that
+ * it then has with this worker. False: out of memory. */
+bool gang__record_reserve(gang_worker *w, struct gang__alloc *a, size_t entries, size_t words);
+
 /* Writes the entry of a planned task. Returns its words. */
 uint32_t gang__record_put_task(const struct gang__plan *p, const struct gang__task_plan *planned,
                                uint64_t *task);
