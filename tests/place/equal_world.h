@@ -48,6 +48,9 @@ struct kind {
     const char *outer;            /* the level that the request prefers */
     bool alone;                   /* exclusive */
     int64_t second, third, gpus2; /* tasks of two more groups; GPUs of each, 0: the same */
+    const char *where2;           /* of these groups */
+    bool set;                     /* the second group is in a set of groups */
+    int64_t all;                  /* tasks that the request needs, if not the sum */
 };
 #define SIZE(t, g, c, m) .tasks = (t), .gpus = (g), .cores = (c), .memory = (m)
 static const struct kind kinds[SETS][KINDS] = {
@@ -118,22 +121,22 @@ static const struct kind kinds[SETS][KINDS] = {
      {SIZE(2, 0, 0, 0), .alone = true, .more = 3},
      {SIZE(4, 6, 8, 1 << 30), .alone = true, .where = "disk = nvme"},
      {SIZE(3, 8, 8, 1 << 30), .alone = true, .policy = GANG_POLICY_SPREAD}},
-    /* one shape, several nodes or one each, several tasks a node; two shapes, too many for a node;
-     * in a domain */
+    /* one shape, several nodes or one each, several tasks a node; a set; in a domain; two groups on
+     * a node; two shapes; more tasks */
     {{SIZE(1, 0, 16, 1 << 30)},
      {SIZE(1, 8, 64, MEMORY), .second = 7},
      {SIZE(2, 8, 64, MEMORY), .second = 1, .third = 3},
      {SIZE(8, 1, 8, MEMORY / 8), .second = 16},
      {SIZE(1, 8, 32, MEMORY / 2), .second = 2, .third = 2},
-     {SIZE(3, 8, 64, MEMORY), .second = 2, .policy = GANG_POLICY_PACK},
+     {SIZE(1, 8, 64, MEMORY), .second = 2, .third = 2, .set = true},
      {SIZE(1, 8, 64, MEMORY), .second = 4, .same = "rack", .above = true},
      {SIZE(2, 8, 64, MEMORY), .second = 2, .third = 1, .prefer = "rack", .above = true},
      {SIZE(1, 8, 64, MEMORY), .second = 4, .policy = GANG_POLICY_TOPOLOGY},
-     {SIZE(4, 1, 8, MEMORY / 8), .second = 4},
+     {SIZE(4, 1, 8, MEMORY / 8), .second = 4, .policy = GANG_POLICY_PACK},
      {SIZE(1, 8, 64, MEMORY), .second = 4, .gpus2 = 4},
-     {SIZE(1, 8, 64, MEMORY), .second = 2, .same = "rack"},
-     {SIZE(2, 8, 64, MEMORY), .second = 2, .alone = true},
+     {SIZE(1, 8, 64, MEMORY), .second = 2, .where2 = "disk = nvme"},
      {SIZE(2, 8, 64, MEMORY), .second = 2, .more = 1},
+     {SIZE(1, 8, 64, MEMORY), .second = 2, .more = 3, .all = 5},
      {SIZE(8, 1, 8, MEMORY / 8), .second = 8, .same = "rack", .above = true},
      {SIZE(2, 0, 64, 1 << 30), .second = 3}},
     {{SIZE(1, 1, 4, 1 << 30)},
@@ -145,7 +148,7 @@ static const struct kind kinds[SETS][KINDS] = {
      {SIZE(1, 8, 64, MEMORY), .more = 7, .same = "rack"},
      {SIZE(1, 8, 64, MEMORY), .more = 8, .second = 1},
      {SIZE(3, 8, 64, MEMORY), .more = 3, .where = "disk = nvme"},
-     {SIZE(2, 8, 64, MEMORY), .more = 6, .alone = true},
+     {SIZE(2, 8, 32, MEMORY / 2), .more = 6, .alone = true},
      {SIZE(2, 8, 64, MEMORY), .more = 6, .subgroup = 2},
      {SIZE(1, 0, 64, 1 << 30), .more = 12},
      {SIZE(1, 8, 64, MEMORY), .more = 6, .policy = GANG_POLICY_SPREAD},
@@ -212,6 +215,7 @@ static gang_result put_node(struct life *l, enum world world, int i, int64_t oth
 static gang_request *request(struct life *l, const struct kind *kind)
 {
     struct gang_group_spec group[3], g = GANG_GROUP_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     gang_request *made;
     g.min = kind->tasks;
@@ -231,7 +235,12 @@ static gang_request *request(struct life *l, const struct kind *kind)
     g.subgroup_same = kind->subgroup ? "rack" : NULL;
     spec.policy = kind->policy;
     spec.exclusive = kind->alone;
+    spec.min = kind->all;
+    spec.group_sets = &set;
+    spec.group_set_count = kind->set;
     group[0] = g;
+    g.where = kind->where2;
+    g.group_set = kind->set ? 0 : -1;
     g.count = g.min = kind->second;
     g.gpu_milli = kind->gpus2 ? kind->gpus2 * 1000 : g.gpu_milli;
     group[1] = g;

@@ -190,7 +190,7 @@ START_TEST(second_gang_needs_no_plan)
         {0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0},
         {0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0},
         {0, 1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 1, 1, 0, 1, 0},
-        {0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 0},
+        {0, 1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 1, 0},
         {0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0},
     };
     life_init(l, world[_i], _i);
@@ -271,6 +271,25 @@ START_TEST(growth_needs_no_plan)
 }
 END_TEST
 
+/* A group below its minimum gets all that it lacks. */
+START_TEST(growth_reaches_the_minimum)
+{
+    enum { KIND = 4, MIN = 4 };
+    struct life *l = &life[0];
+    int64_t granted;
+    life_init(l, RACKS_IN_ORDER, ELASTIC);
+    test_must(gang_alloc(l->w, l->request[KIND], &l->held[0], NULL));
+    test_must(gang__alloc_adopt(l->w, l->request[KIND], NULL, 0, &l->held[1], NULL));
+    test_must(gang_alloc_grow(l->w, l->held[1], 0, 1, &granted, NULL));
+    ck_assert_int_eq(granted, MIN);
+    int64_t taken = gang__equal_nodes_taken;
+    test_must(gang_alloc_grow(l->w, l->held[1], 0, 1, &granted, NULL));
+    ck_assert_int_eq(granted, 1);
+    ck_assert_int_eq(gang__equal_nodes_taken, taken + 1);
+    life_end(l);
+}
+END_TEST
+
 /* Only these nodes are up. */
 static void keep_up(struct life *l, int first, int end)
 {
@@ -318,6 +337,7 @@ int main(void)
     tcase_add_loop_test(t, places_are_those_of_a_plan, 0, SETS * WORLDS);
     tcase_add_loop_test(t, second_gang_needs_no_plan, 0, SETS);
     tcase_add_test(t, growth_needs_no_plan);
+    tcase_add_test(t, growth_reaches_the_minimum);
     tcase_add_test(t, gang_does_not_avoid_nodes);
     tcase_add_test(t, partial_nodes_need_a_plan);
     suite_add_tcase(suite, t);

@@ -99,8 +99,8 @@ static bool may_grow(const struct gang__plan *p, const struct gang__alloc *a, in
     const gang_request *request = a->request;
     const struct gang__group *g = &request->group[0];
     int64_t after = a->tasks + tasks;
-    return request->plain && !p->tasks.ended && !p->tasks.leaving_count && after <= g->count &&
-           after >= g->min && a->next_number == g->first + (int64_t)a->tasks;
+    return request->plain && !p->tasks.leaving_count && after >= g->min &&
+           a->next_number == g->first + (int64_t)a->tasks;
 }
 
 /* Notes the numbers of the new tasks where gang__growth_numbers() reads them. False: out of

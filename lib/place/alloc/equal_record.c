@@ -65,8 +65,6 @@ void gang__equal_record_add(const gang_worker *w, const struct gang__node_patter
     for (uint32_t i = 0; i < request->group_count; i++) {
         size_t count = gang__equal_slots_of(n, m, request, i);
         uint32_t number = (uint32_t)request->group[i].first + a->tasks;
-        if (request->group_count > 1)
-            number = (uint32_t)request->group[i].first;
         task = fill_entries(w, m, slot, count, gang__task_word_of(number, 0, i), task);
         slot += count;
         if (count)
