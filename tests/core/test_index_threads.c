@@ -118,12 +118,50 @@ START_TEST(word_is_open_only_when_its_own_mark_is_safe)
 }
 END_TEST
 
+/* Empties the word of a slot, which stays marked. */
+static gang__a64 *empty(uint32_t slot)
+{
+    struct gang__index_words at = gang__index_words_of(&cluster->commit, 0, slot);
+    at.keeps_marks = true;
+    set(slot);
+    ck_assert(
+        gang__index_clear(&at, ROW, atomic_load(&at.row[ROW]), UINT32_C(1) << slot % GANG__FAN));
+    return &at.row[ROW];
+}
+
+/* A search of a worker that keeps apart leaves most emptied words marked; others repair all. */
+START_TEST(workers_apart_pass_over_emptied_words)
+{
+    enum { EMPTY = 30, LAST = (EMPTY + 1) * GANG__FAN, PASSED = 24 };
+    gang__a64 *word[EMPTY];
+    uint32_t more;
+    ck_assert_int_eq(gang_cluster_new(NULL, &cluster, NULL), GANG_OK);
+    set(LAST);
+    for (uint32_t i = 0; i < EMPTY; i++)
+        word[i] = empty((i + 1) * GANG__FAN + 1);
+    for (int open = PASSED; open >= 0; open -= PASSED) {
+        uint32_t found = open ? gang__index_next_apart(&cluster->commit, 0, ROW, 0, &more)
+                              : gang__index_next(&cluster->commit, 0, ROW, 0, &more);
+        ck_assert_uint_eq(found, LAST);
+        for (int i = 0; i < EMPTY; i++)
+            ck_assert_uint_eq(STATE(atomic_load(word[i])), i < open ? OPEN : CLOSED);
+    }
+    for (uint32_t i = EMPTY; i > 0; i--) { /* a closed word is found again */
+        set(i * GANG__FAN + 3);
+        ck_assert_uint_eq(gang__index_next_apart(&cluster->commit, 0, ROW, 0, &more),
+                          i * GANG__FAN + 3);
+    }
+    gang_cluster_free(cluster);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("index_threads");
     TCase *t = tcase_create("interleavings");
     tcase_set_timeout(t, 30);
     tcase_add_loop_test(t, word_is_open_only_when_its_own_mark_is_safe, 0, 27);
+    tcase_add_test(t, workers_apart_pass_over_emptied_words);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -7,7 +7,7 @@
 #include "base/atomic.h"
 #include "lease.h"
 
-enum { NODES = 256, FULLEST = 40, FULLEST_FREE = 6, APART = 64, NODES_A_BUCKET = 4 };
+enum { NODES = 256, FULLEST = 40, FULLEST_FREE = 6, APART = 1024, NODES_A_BUCKET = 64 };
 
 static gang_cluster *cluster;
 static gang_worker *worker, *other;

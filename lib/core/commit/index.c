@@ -175,8 +175,16 @@ bool gang__index_clear(const struct gang__index_words *at, unsigned row, uint64_
     return true;
 }
 
-uint32_t gang__index_next(struct gang__cells *c, uint32_t class_id, unsigned row, uint32_t from,
-                          uint32_t *more)
+/* An empty child was met under a mark. A thread that stopped can leave one; it is repaired. One
+ * that is open was emptied by a worker that keeps marks, and the search may pass over it. */
+static inline bool is_passed(const gang__a64 *child, unsigned depth, unsigned *passes)
+{
+    return *passes && depth == 0 && STATE(gang__load(child)) == OPEN && (*passes)-- > 0;
+}
+
+/* As gang__index_next(). `passes`: number of emptied words that may stay marked. */
+static inline uint32_t next(struct gang__cells *c, uint32_t class_id, unsigned row, uint32_t from,
+                            unsigned passes, uint32_t *more)
 {
     *more = 0;
     if (from >= GANG__CHUNK * GANG__CHUNKS || gang__index_empty(c, class_id, row))
@@ -197,11 +205,10 @@ uint32_t gang__index_next(struct gang__cells *c, uint32_t class_id, unsigned row
             }
             depth--;
             at <<= 5;
-            /* A thread that stopped can leave an empty child under a mark: repair it. */
             unsigned child_bit;
             gang__a64 *child =
                 word_of(c, class_id, row, (uint32_t)(at << (5 * depth)), depth, &child_bit);
-            if (child && !BITS(gang__load(child)))
+            if (child && !BITS(gang__load(child)) && !is_passed(child, depth, &passes))
                 close_empty(c, class_id, row, (uint32_t)(at << (5 * depth)), depth);
             continue;
         }
@@ -216,6 +223,19 @@ uint32_t gang__index_next(struct gang__cells *c, uint32_t class_id, unsigned row
             depth++;
         }
     }
+}
+
+uint32_t gang__index_next(struct gang__cells *c, uint32_t class_id, unsigned row, uint32_t from,
+                          uint32_t *more)
+{
+    return next(c, class_id, row, from, 0, more);
+}
+
+uint32_t gang__index_next_apart(struct gang__cells *c, uint32_t class_id, unsigned row,
+                                uint32_t from, uint32_t *more)
+{
+    enum { PASSES = 24 };
+    return next(c, class_id, row, from, PASSES, more);
 }
 
 uint32_t gang__index_word(struct gang__cells *c, uint32_t class_id, unsigned row, uint32_t base)

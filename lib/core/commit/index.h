@@ -180,6 +180,12 @@ static inline bool gang__index_empty(struct gang__cells *c, uint32_t class_id, u
 uint32_t gang__index_next(struct gang__cells *c, uint32_t class_id, unsigned row, uint32_t from,
                           uint32_t *more);
 
+/* The same for a worker that keeps apart from others (gang__committer.apart). Such workers leave
+ * the words that they empty marked, and fill them again. It passes over some of these, since each
+ * repair, and each mark that is set again, takes a cache line from the other worker. */
+uint32_t gang__index_next_apart(struct gang__cells *c, uint32_t class_id, unsigned row,
+                                uint32_t from, uint32_t *more);
+
 /* The nodes among the 32 slots from `base` (a multiple of 32) in a row of a class, as bits. */
 uint32_t gang__index_word(struct gang__cells *c, uint32_t class_id, unsigned row, uint32_t base);
 

@@ -5,7 +5,7 @@
 #define GANG__PLACE_EQUAL_RECORD_H
 
 #include "place/alloc/equal_find.h"
-#include "place/record/places.h"
+#include "place/record/record.h"
 
 /* Words of data that a record needs for them, and its entries. */
 size_t gang__equal_record_words(const struct gang__node_pattern *m, size_t nodes);

@@ -5,7 +5,8 @@
  *  - it fills a node of its own, then the next one of the bucket where it found that node,
  *  - it avoids the index words of the nodes where it met others last,
  *  - it leaves emptied index words marked (gang__committer.apart), because the marks above them are
- *    shared by all workers. Searches repair such marks.
+ *    shared by all workers. Its searches pass over some of these words; those of others repair the
+ *    marks.
  * Only searches that may skip claimed nodes depart so from the order of packing, and they come back
  * to what they skipped before they refuse.
  *
@@ -17,8 +18,8 @@
 #include "place/search/search.h"
 
 enum {
-    TASKS_APART = 64,  /* after the last meeting */
-    NODES_A_BUCKET = 4 /* then the order of packing says from which bucket the next one comes */
+    TASKS_APART = 1024, /* after the last meeting */
+    NODES_A_BUCKET = 64 /* then the order of packing says from which bucket the next one comes */
 };
 
 static void meet(gang_worker *w, struct gang__contention *x, uint32_t slot)
@@ -79,10 +80,12 @@ static bool search_bucket(struct gang__plan *p, uint32_t own)
     const struct gang__contention *x = &p->contention;
     uint32_t slot = own, more;
     for (int i = 0; i < TRIES; i++) {
-        slot = gang__index_next(&p->c->commit, x->class_id, x->row, slot + 1, &more);
+        slot = gang__contention_next(p, x->class_id, x->row, slot + 1, &more);
         if (slot == GANG__NO_SLOT)
             return false;
-        if (!gang__contention_avoids(p, slot) && plan_on(p, slot))
+        if (gang__contention_avoids(p, slot))
+            slot |= GANG__FAN - 1; /* the end of the word */
+        else if (plan_on(p, slot))
             return true;
     }
     return false;

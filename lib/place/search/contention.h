@@ -4,6 +4,8 @@
 #ifndef GANG__PLACE_CONTENTION_H
 #define GANG__PLACE_CONTENTION_H
 
+#include "core/commit/commit.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/fit.h"
 
 /* Before a search: may it depart from the order? */
@@ -23,6 +25,16 @@ void gang__contention_note(gang_worker *w, struct gang__plan *p, bool lost, bool
  * bucket where that node stood. From now on this search avoids nodes where the worker met others.
  * Returns whether the task was planned. Only while p->contention.on. */
 bool gang__contention_search(struct gang__plan *p);
+
+/* The next node in a row of the index: as gang__index_next(), or, while the worker keeps apart, as
+ * gang__index_next_apart(). */
+static inline uint32_t gang__contention_next(struct gang__plan *p, uint32_t class_id, unsigned row,
+                                             uint32_t from, uint32_t *more)
+{
+    struct gang__cells *c = &p->c->commit;
+    return p->contention.on ? gang__index_next_apart(c, class_id, row, from, more)
+                            : gang__index_next(c, class_id, row, from, more);
+}
 
 /* Does the search avoid the index word of the node? */
 static inline bool gang__contention_avoids(const struct gang__plan *p, uint32_t slot)

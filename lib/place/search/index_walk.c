@@ -27,7 +27,7 @@ static inline uint32_t next_candidate(struct gang__node_search *s, uint32_t clas
     if (s->match.cache)
         return gang__match_cache_next(&s->match, class_id, bucket, slot, end, bits);
     uint32_t more;
-    slot = gang__index_next(&s->p->c->commit, class_id, bucket, slot, &more);
+    slot = gang__contention_next(s->p, class_id, bucket, slot, &more);
     *bits = (more << 1 | 1) << slot % GANG__FAN;
     return slot < end ? slot : GANG__NO_SLOT;
 }

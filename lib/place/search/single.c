@@ -47,8 +47,7 @@ static bool try_slots(struct gang__plan *p, uint32_t class_id, unsigned row, uin
                       uint32_t end)
 {
     uint32_t more;
-    while (!p->out.failed &&
-           (slot = gang__index_next(&p->c->commit, class_id, row, slot, &more)) < end) {
+    while (!p->out.failed && (slot = gang__contention_next(p, class_id, row, slot, &more)) < end) {
         uint32_t base = slot - slot % GANG__FAN, bits = (more << 1 | 1) << slot % GANG__FAN;
         if (end - base < GANG__FAN)
             bits &= ((uint32_t)1 << (end - base)) - 1;
