@@ -209,7 +209,7 @@ START_TEST(batches_decide_as_victims_taken_one_by_one)
     enum { FEWEST = 50 };
     int64_t worlds = 0, preempted = 0;
     size_t batched = 0;
-    bool lives_on;
+    bool goes_on;
     timespec_get(&from, TIME_UTC);
     do {
         static const uint32_t sizes[] = {3, GANG__MOST_DRAWN};
@@ -227,8 +227,8 @@ START_TEST(batches_decide_as_victims_taken_one_by_one)
         timespec_get(&now, TIME_UTC);
         double spent =
             (double)(now.tv_sec - from.tv_sec) + (double)(now.tv_nsec - from.tv_nsec) / 1e9;
-        lives_on = spent < seconds || (batched == 0 && worlds < FEWEST); /* where a world is slow */
-    } while (lives_on);
+        goes_on = spent < seconds || (batched == 0 && worlds < FEWEST); /* where a world is slow */
+    } while (goes_on);
     printf("%" PRId64 " worlds, %" PRId64 " jobs preempted, %zu gangs taken in batches\n", worlds,
            preempted, batched);
     ck_assert_uint_gt(batched, 0);
