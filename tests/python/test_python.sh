@@ -35,7 +35,7 @@ status=0
 PYTHONPATH=$python_lib GANG_SOURCE_DIR=$root MPLBACKEND=Agg HYPOTHESIS_STORAGE_DIRECTORY=$build/python/hypothesis \
     "$python" -W ignore::DeprecationWarning:pandas -m pytest -q -rA -p no:cacheprovider --durations=5 \
     -c "$root/bindings/python/pyproject.toml" "$root/bindings/python/tests" >"$build/python/pytest.log" 2>&1 || status=$?
-sed -n -E 's#(\.\./)+bindings/python/tests/##; s/^PASSED (.*)/ok \1/p; s/^(FAILED|ERROR) (.*)/not ok \2/p; s/^SKIPPED \[[0-9]+\] (.*)/skip python # \1/p' \
+sed -n -E 's#(\.\./)+bindings/python/tests/##; s/^PASSED (.*)/ok \1/p; s/^(FAILED|ERROR) ([^ ].*)/not ok \2/p; s/^SKIPPED \[[0-9]+\] (.*)/skip python # \1/p' \
     "$build/python/pytest.log"
 if ((status)); then
     failed=1
