@@ -26,9 +26,9 @@ static inline size_t gang__equal_slots_of(const struct gang__equal_slots *n,
 }
 
 /* Finds n->count nodes, for a new gang of a request that suits, or for more tasks of its only group
- * (`grows`). The caller has reserved an order of as many keys (gang__order_reserve()): *n borrows
- * it. False: this way does not lead to
- * all of them; or out of memory. Inside a read section. O(nodes). */
+ * (`grows`). The caller has reserved an order of as many keys (gang__order_reserve()), and *n
+ * borrows it. False: this way does not lead to all of them; or out of memory. Inside a read
+ * section. O(nodes). */
 bool gang__equal_find(gang_worker *w, const gang_request *request, bool grows,
                       struct gang__equal_slots *n);
 
