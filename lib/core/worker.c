@@ -38,7 +38,7 @@ gang_result gang_worker_new(gang_cluster *cluster, gang_worker **worker)
         if (gang__load_relaxed(&w->in_use) == 0 && gang__try_lock(&w->in_use)) {
             memset(&w->stats, 0, sizeof(w->stats));
             w->commit.commits = w->commit.helps = 0;
-            w->commit.apart = 0;
+            w->commit.apart = w->gangs_apart = 0;
             w->from_first = w->keeps_allocs = false;
             *worker = w;
             return GANG_OK;

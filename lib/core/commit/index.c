@@ -245,6 +245,19 @@ uint32_t gang__index_word(struct gang__cells *c, uint32_t class_id, unsigned row
     return leaf ? BITS(gang__load_seq(&leaf->bits[base % GANG__CHUNK / GANG__FAN][row])) : 0;
 }
 
+uint32_t gang__index_row_end(struct gang__cells *c, uint32_t class_id, unsigned row)
+{
+    const struct gang__gpu_class *class = gang__load(&c->gpu_class[class_id]);
+    uint32_t marks = BITS(gang__load(&class->root[row]));
+    for (; marks; marks ^= UINT32_C(1) << (31 - __builtin_clz(marks))) {
+        uint32_t at = 31 - (uint32_t)__builtin_clz(marks);
+        uint32_t mid = BITS(gang__load(&class->mid[row][at]));
+        if (mid)
+            return (at * GANG__FAN + 32 - (uint32_t)__builtin_clz(mid)) * GANG__CHUNK;
+    }
+    return 0;
+}
+
 gang_result gang__index_make(struct gang__cells *c, uint32_t class_id, struct gang__chunk *chunk)
 {
     if (!gang__load(&c->gpu_class[class_id])) {

@@ -211,6 +211,9 @@ static inline uint32_t gang__index_chunk(struct gang__cells *c, uint32_t class_i
     return GANG__CHUNKS;
 }
 
+/* The first slot after all chunks that have nodes in a row. A hint. */
+uint32_t gang__index_row_end(struct gang__cells *c, uint32_t class_id, unsigned row);
+
 /* Makes the index words for a class and for a chunk, before the first node of the class appears
  * there. Under the structure mutex. */
 gang_result gang__index_make(struct gang__cells *c, uint32_t class_id, struct gang__chunk *chunk);

@@ -129,8 +129,9 @@ struct gang_worker {
     /* 1: a host has it. gang__store of gang_worker_free() -> gang__try_lock of gang_worker_new():
      * the next owner sees all that the last one did. */
     gang__a32 in_use;
-    bool from_first;   /* its searches begin with the first node, not at a place of their own */
-    bool keeps_allocs; /* no other worker may change the allocations that it makes from now on */
+    bool from_first;      /* its searches begin with the first node, not at a place of their own */
+    bool keeps_allocs;    /* no other worker may change the allocations that it makes from now on */
+    uint32_t gangs_apart; /* searches that still begin as after a meeting (place/search) */
     gang_cluster *cluster;
     struct gang_worker_stats stats; /* without commits and helps, which `commit` counts */
     void *place;                    /* scratch of place/ */

@@ -14,17 +14,21 @@
 
 /* ---- planning a gang ------------------------------------------------------------------------- */
 
-void gang__plan_start(struct gang__plan *p, const gang_worker *w)
+void gang__plan_start(struct gang__plan *p, gang_worker *w)
 {
     gang__contention_begin(p, w);
+    struct gang__plan_start *start = &p->start;
     enum { APART = 13 };            /* odd, so that 32 workers begin at 32 places of a word */
     if (p->snap || w->from_first) { /* no other thread is active: equal requests get equal plans */
-        p->start.slot = p->start.bit = 0;
+        *start = (struct gang__plan_start){0};
         return;
     }
     uint32_t end = gang__load(&w->cluster->commit.slot_end);
-    p->start.slot = (uint32_t)((uint64_t)(w->commit.index * UINT32_C(0x9e3779b1)) * end >> 32);
-    p->start.bit = w->commit.index * APART % GANG__FAN;
+    start->share = w->commit.index * UINT32_C(0x9e3779b1);
+    start->slot = (uint32_t)((uint64_t)start->share * end >> 32);
+    start->bit = w->commit.index * APART % GANG__FAN;
+    start->in_bucket = w->gangs_apart > 0;
+    w->gangs_apart -= start->in_bucket;
 }
 
 static gang_result plan_once(gang_worker *w, const gang_request *request, bool proof, bool empty)
@@ -225,6 +229,8 @@ static inline gang_result alloc(gang_worker *w, gang_request *request, struct co
         int64_t helps = w->commit.helps;
         r = gang__plan_commit_record(w, request, &a, check ? check_places : NULL, check);
         bool lost = r == GANG_ENOFIT || w->commit.helps != helps;
+        if (lost && request->min > 1)
+            gang__contention_met(w);
         if ((lost || p->contention.met || w->commit.apart) && !(check && check->declined))
             gang__contention_note(w, p, lost, r == GANG_OK);
         if (r == GANG_OK)

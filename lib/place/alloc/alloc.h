@@ -14,7 +14,7 @@ gang_result gang__check_call(gang_worker *w, const gang_request *request, struct
 gang_result gang__fail(const struct gang__plan *p, gang_result r, struct gang_error *error);
 
 /* Where a worker's searches begin, so that workers keep apart. */
-void gang__plan_start(struct gang__plan *p, const gang_worker *w);
+void gang__plan_start(struct gang__plan *p, gang_worker *w);
 
 /* Like gang_alloc() without an error text; calls may() with the places (`out`) before the commit.
  * Any result but GANG_OK aborts and is returned. may() is called inside a read section, again after

@@ -4,6 +4,7 @@
 #include "core/commit/commit.h"
 #include "place/alloc/equal_find.h"
 #include "place/alloc/equal_record.h"
+#include "place/search/search.h"
 
 #ifdef GANG_TEST_HOOKS
 bool gang__equal_nodes_off;
@@ -48,8 +49,11 @@ static gang_result commit(gang_worker *w, const struct gang__node_pattern *m, co
         describe_leases(&w->commit, m, slot, count);
     else
         describe_ops(&w->commit, m, slot, count);
+    int64_t helps = w->commit.helps;
     gang_result r = gang__commit_run_indexed(&w->commit, false);
     w->stats.conflicts += r != GANG_OK;
+    if (r != GANG_OK || w->commit.helps != helps || gang__plan_of(w)->out.skipped)
+        gang__contention_met(w);
     return r;
 }
 

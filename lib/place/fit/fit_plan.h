@@ -134,8 +134,16 @@ struct gang__plan_tier {
 
 /* Where searches begin, so that workers keep apart. */
 struct gang__plan_start {
+    uint32_t share;     /* of the way, in 2^-32: the worker's own */
+    uint32_t slot, bit; /* that far into all slots, and a place in a word of the index */
+    bool in_bucket;     /* that far into the nodes of each bucket, instead */
+};
+
+/* The place in a bucket that the worker looked up last, for `uses` more searches. */
+struct gang__bucket_start {
+    uint32_t class_id, row;
     uint32_t slot;
-    uint32_t bit; /* in a word of the index */
+    uint32_t uses;
 };
 
 /* How a worker keeps apart from those that it met (place/search/contention.h). Survives
@@ -152,6 +160,7 @@ struct gang__contention {
     uint32_t nodes;              /* filled since the order of packing chose one */
     uint32_t next;               /* number of meetings: which avoided node is replaced next */
     uint32_t avoided[GANG__AVOIDED_NODES]; /* where it met others last; GANG__POOL: nowhere */
+    struct gang__bucket_start in_bucket;   /* of gangs */
 };
 
 struct gang__plan_nodes {

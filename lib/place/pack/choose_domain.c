@@ -143,9 +143,8 @@ static size_t list_domains(struct domain_choice *x, uint64_t *key, uint32_t coun
 {
     struct gang__plan *p = x->k->p;
     bool some = is_short(x);
-    uint32_t end = gang__plan_end(p);
     uint32_t from =
-        some && count > SHORT_LIST ? (uint32_t)((uint64_t)p->start.slot * count / end) : 0;
+        some && count > SHORT_LIST ? (uint32_t)((uint64_t)p->start.share * count >> 32) : 0;
     size_t found = 0;
     for (int lap = 0; lap < (from ? 2 : 1); lap++) {
         uint32_t i = lap ? 0 : from, end_of_lap = lap ? from : count;

@@ -10,6 +10,10 @@
  * Only searches that may skip claimed nodes depart so from the order of packing, and they come back
  * to what they skipped before they refuse.
  *
+ * Gangs meet where few nodes are free and all of them lie together: each worker begins at its share
+ * of all slots, but from there on both come to the same first free node. After a meeting they begin
+ * at their shares of the nodes in the bucket.
+ *
  * The state belongs to the worker: no thread reads that of another. */
 #include "place/search/contention.h"
 
@@ -25,7 +29,7 @@ enum {
 static void meet(gang_worker *w, struct gang__contention *x, uint32_t slot)
 {
     if (!w->commit.apart)
-        *x = (struct gang__contention){.on = x->on, .met = x->met};
+        *x = (struct gang__contention){.on = x->on, .met = x->met, .in_bucket = x->in_bucket};
     w->commit.apart = TASKS_APART;
     for (unsigned i = 0; i < GANG__AVOIDED_NODES; i++)
         if (x->avoided[i] == slot)
@@ -62,6 +66,27 @@ void gang__contention_note(gang_worker *w, struct gang__plan *p, bool lost, bool
         x->own = GANG__POOL;
     else if (x->own != copy->slot || x->request != p->request)
         choose_own(p, copy);
+}
+
+/* Looks the place up: reads an index word that another worker may be changing. */
+static struct gang__bucket_start look_up(struct gang__plan *p, uint32_t class_id, unsigned row)
+{
+    enum { USES = 64 };
+    uint32_t more, first = gang__contention_next(p, class_id, row, 0, &more);
+    uint32_t end = gang__index_row_end(&p->c->commit, class_id, row), slots = gang__plan_end(p);
+    end = end < slots ? end : slots;
+    uint64_t length = first < end ? end - first : 0;
+    uint32_t slot = length ? first + (uint32_t)(p->start.share * length >> 32) : p->start.slot;
+    return (struct gang__bucket_start){class_id, row, slot, USES};
+}
+
+uint32_t gang__contention_start_in(struct gang__plan *p, uint32_t class_id, unsigned row)
+{
+    struct gang__bucket_start *in = &p->contention.in_bucket;
+    if (!in->uses || in->class_id != class_id || in->row != row)
+        *in = look_up(p, class_id, row);
+    in->uses--;
+    return in->slot;
 }
 
 /* Plans the task on one node. */

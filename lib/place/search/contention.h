@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that meet on a node while they pack single tasks go apart: a few of their next searches
- * depart from the order of packing. A worker that meets no other one never departs from it. */
+/* Workers that meet on a node go apart for a while. Gangs then begin their searches at a place of
+ * their worker's own among equally full nodes. Searches for single tasks that pack depart from the
+ * order of packing a little. A worker that meets no other one never does. */
 #ifndef GANG__PLACE_CONTENTION_H
 #define GANG__PLACE_CONTENTION_H
 
@@ -14,6 +15,22 @@ static inline void gang__contention_begin(struct gang__plan *p, const gang_worke
     p->contention.on = w->commit.apart && !p->snap && !w->from_first;
     p->contention.avoids = false; /* until gang__contention_search() */
     p->contention.met = GANG__POOL;
+}
+
+/* A gang lost a node to another worker, had to help it, or passed over its nodes. */
+static inline void gang__contention_met(gang_worker *w)
+{
+    enum { GANGS_APART = 1024 };
+    w->gangs_apart = GANGS_APART;
+}
+
+/* Where the walk over a bucket begins: at the worker's share of all slots; after a meeting of gangs
+ * at its share of the way from the first node in the bucket to the last one, however few they
+ * are. */
+uint32_t gang__contention_start_in(struct gang__plan *p, uint32_t class_id, unsigned row);
+static inline uint32_t gang__contention_start(struct gang__plan *p, uint32_t class_id, unsigned row)
+{
+    return p->start.in_bucket ? gang__contention_start_in(p, class_id, row) : p->start.slot;
 }
 
 /* After a plan was committed, or could not be. Does nothing unless it is of a single task.

@@ -99,10 +99,11 @@ static int64_t walk_slots(struct gang__node_search *s, uint32_t class_id, unsign
     return done;
 }
 
-/* The same for all slots of the scope, beginning at p->start.slot and wrapping around. */
+/* The same for all slots of the scope, beginning at a place of the worker's own and wrapping
+ * around. */
 static int64_t walk_bucket(struct gang__node_search *s, uint32_t class_id, unsigned bucket)
 {
-    uint32_t start = s->p->start.slot;
+    uint32_t start = gang__contention_start(s->p, class_id, bucket);
     if (start <= s->first || start >= s->end)
         return walk_slots(s, class_id, bucket, s->first, s->end);
     int64_t done = walk_slots(s, class_id, bucket, start, s->end);
