@@ -286,9 +286,14 @@ gang_result gang__explain_preemption(gang_sched *s, struct gang__job *job,
     a->shown.queue_size = sizeof(a->queue[0]);
     a->shown.rules = &a->rule[0].shown;
     a->shown.rule_size = sizeof(a->rule[0]);
-    gang__placer_keep_mix(s->worker, true); /* so that attempts change nothing */
+    /* A question changes nothing: neither what the worker learns of requests, nor when rules that
+     * protect a gang now are to be looked at again. */
+    bool until_event = s->preempt.until_event, look_again = s->preempt.look_again;
+    gang__placer_keep_mix(s->worker, true);
     gang_result r = fill(s, job, a);
     gang__placer_keep_mix(s->worker, false);
+    s->preempt.until_event = until_event;
+    s->preempt.look_again = look_again;
     if (r != GANG_OK) {
         gang_preemption_free(&a->shown);
         return r;
