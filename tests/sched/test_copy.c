@@ -1032,6 +1032,16 @@ START_TEST(questions_about_preemption_change_nothing)
 }
 END_TEST
 
+/* A question was the reason that the next event from outside led to a preemption. */
+START_TEST(questions_change_nothing_in_a_world_where_one_did)
+{
+    asking = true;
+    starving = slicing = false;
+    chance_state = world = UINT64_C(20785062410);
+    live();
+}
+END_TEST
+
 START_TEST(a_failed_copy_leaks_nothing)
 {
     starving = true;
@@ -1050,6 +1060,7 @@ int main(void)
     tcase_add_test(tests, a_copy_decides_like_its_original);
     tcase_add_test(tests, a_copy_rotates_time_slices_like_its_original);
     tcase_add_test(tests, questions_about_preemption_change_nothing);
+    tcase_add_test(tests, questions_change_nothing_in_a_world_where_one_did);
     tcase_add_test(tests, a_failed_copy_leaks_nothing);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -22,7 +22,7 @@ bool gang__backfill_is_ruled_out(const gang_sched *s, const struct gang__gang *g
 static bool may_help(const gang_sched *s, const struct gang__wait_class *class)
 {
     const struct gang__gang *head = gang__wait_class_head(class);
-    if (class->grower || gang__slice_concerns(head))
+    if (!s->calendar || class->grower || gang__slice_concerns(head))
         return true;
     if (head->calendar.plan)
         return !gang__calendar_is_earliest(s, head);
@@ -30,15 +30,18 @@ static bool may_help(const gang_sched *s, const struct gang__wait_class *class)
            !gang__backfill_is_ruled_out(s, head);
 }
 
-/* Unblocks the classes that wait because of plans, or may get a plan. */
+/* Unblocks the classes that wait because of plans, or may get a plan; and those for which
+ * reservations leave more now. (Other gangs enter their classes again when reservations change,
+ * reserve/reserve_due.c.) */
 static void unblock_planned(gang_sched *s)
 {
     struct gang__wait_class *next;
     for (struct gang__wait_class *class = s->order.blocked; class; class = next) {
         next = class->next_blocked;
-        bool rows = s->reserve.all && gang__slice_concerns(gang__wait_class_head(class));
+        bool reserved =
+            s->reserve.all && (class->grower || gang__slice_concerns(gang__wait_class_head(class)));
         if (class->why != GANG_WAIT_PLANNED && class->why != GANG_WAIT_RESERVATION &&
-            ((class->leaf->q->backfill == GANG_BACKFILL_NONE && !rows) ||
+            ((class->leaf->q->backfill == GANG_BACKFILL_NONE && !reserved) ||
              class->why != GANG_WAIT_CAPACITY))
             continue;
         if (may_help(s, class))
@@ -54,8 +57,11 @@ void gang__backfill_refresh(gang_sched *s)
 {
     struct gang__calendar *cal = s->calendar;
     if (!gang__calendar_on(s)) {
+        bool changed = s->wake.plans != 0; /* the last reservation went */
         gang__calendar_free(s);
         (void)!gang__reserve_due(s);
+        if (changed)
+            unblock_planned(s);
         return;
     }
     if (cal && cal->failed_in == s->runs)

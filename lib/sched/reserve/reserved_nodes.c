@@ -237,6 +237,22 @@ static gang_result avoids_reserved(gang_sched *s, const struct gang__gang *g,
     return fits ? GANG_OK : GANG_ENOFIT;
 }
 
+/* Places for more tasks, in s->placement; with `parts` on no node of which anything is reserved. */
+static gang_result find_growth(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
+                               bool parts)
+{
+    struct gang__where w = {.s = s, .g = g, .on = s->scratch, .parts = parts};
+    gang_result r = gang__where_grow(&w, group, step, &s->placement);
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->calendar->timeline);
+    if (r == GANG_OK)
+        r = gang__reserve_put_handovers(&t);
+    if (r == GANG_OK)
+        r = avoids_reserved(s, g, &s->placement);
+    gang__trial_drop(&t);
+    return r;
+}
+
 gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                                int64_t *granted)
 {
@@ -249,15 +265,9 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *g, uint32_t gro
     gang_result r = gang_snapshot_take(s->worker, s->scratch);
     if (r != GANG_OK)
         return GANG_ENOMEM;
-    struct gang__where w = {.s = s, .g = g, .on = s->scratch};
-    r = gang__where_grow(&w, group, step, &s->placement);
-    struct gang__trial t;
-    gang__trial_begin(&t, s, s->calendar->timeline);
-    if (r == GANG_OK)
-        r = gang__reserve_put_handovers(&t);
-    if (r == GANG_OK)
-        r = avoids_reserved(s, g, &s->placement);
-    gang__trial_drop(&t);
+    r = find_growth(s, g, group, step, false);
+    if (r == GANG_ENOFIT)
+        r = find_growth(s, g, group, step, true);
     if (r == GANG_OK)
         r = gang__where_adopt_more(s, g, s->placement.place, (int64_t)s->placement.count);
     *granted = r == GANG_OK ? (int64_t)s->placement.count : 0;
