@@ -11,8 +11,16 @@
 
 enum { NODES = 2, GPUS = 4, STEPS = 60, DRAIN = 400, OLD = 64, STUCK = 8, WORLDS = 10 };
 
+/* Jobs of a world. */
+enum world_kind {
+    PLAIN,   /* gangs that depend on each other, in queues that preempt in several ways */
+    ANY_KIND /* and announced jobs, arrays, dependencies, roles, times, reservations, limits */
+};
+
 static struct host h;
+static enum world_kind kind;
 static bool misbehaves;
+static int64_t submitted, refused, reservations;
 static gang_alloc_id old_alloc[OLD];
 
 static gang_job_id some_job(void)
@@ -54,6 +62,111 @@ static void answer(struct host *host, const struct host_event *e)
     }
 }
 
+static bool draw(int64_t one_in)
+{
+    return kind == ANY_KIND && below(one_in) == 0;
+}
+
+static int64_t seconds(int64_t end)
+{
+    return (1 + below(end)) * HOST_SECOND;
+}
+
+/* Times and bounds of a job. */
+static void bound(struct gang_job_spec *job)
+{
+    if (draw(4))
+        job->time_limit_ns = seconds(20);
+    if (draw(6))
+        job->begin_ns = h.now_ns + seconds(10);
+    if (draw(8))
+        job->deadline_ns = h.now_ns + seconds(60);
+    if (draw(4)) {
+        job->start_within_ns = seconds(10);
+        job->back_off_ns = below(2) * HOST_SECOND;
+    }
+    if (draw(4))
+        job->heartbeat_ns = seconds(5);
+    if (draw(3))
+        job->refill_ns = seconds(5);
+    if (draw(3))
+        job->restart_delay_ns = HOST_SECOND;
+    if (draw(5))
+        job->parallelism = 1 + below(3);
+}
+
+/* What else a job may have. Whatever it points to is read by the submission. */
+static void vary(struct gang_job_spec *job)
+{
+    static const char *const array[] = {"a", "b"};
+    static struct gang_job_after after;
+    static int32_t roles[3], protected_groups[3];
+    static int64_t order[3];
+    bound(job);
+    for (int i = 0; i < 3; i++) {
+        roles[i] = below(2) ? GANG_ROLE_MEMBER : (int32_t)below(5);
+        protected_groups[i] = below(4) == 0;
+        order[i] = below(3);
+    }
+    job->roles = draw(3) ? roles : NULL;
+    job->protected_groups = draw(4) ? protected_groups : NULL;
+    job->group_order = draw(4) ? order : NULL;
+    job->announced = draw(5);
+    job->start_full = draw(4);
+    job->never_preempts = draw(5);
+    if (draw(4)) {
+        job->array = array[below(2)];
+        job->array_max_running = below(3);
+    }
+    if (draw(5)) {
+        after = (struct gang_job_after){some_job(), (int32_t)below(3), 0};
+        job->after = after.job != GANG_ID_NONE ? &after : NULL;
+        job->after_count = after.job != GANG_ID_NONE;
+    }
+    if (draw(6))
+        job->reservation = "r";
+}
+
+/* Some of what the jobs of any kind ask for does not go together. */
+static void try_submit(const struct gang_job_spec *job)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_job_id id;
+    gang_result r = draw(6) ? gang_job_submit_array(h.s, job, 1 + below(3), &id, &error)
+                            : gang_job_submit(h.s, job, &id, &error);
+    ck_assert_msg(r == GANG_OK || (kind == ANY_KIND && error.path[0]), "%s: %s: %s",
+                  gang_result_name(r), error.path, error.text);
+    submitted += r == GANG_OK;
+    refused += r != GANG_OK;
+}
+
+static void reserve(void)
+{
+    struct gang_group_spec group = host_gpus(1 + below(GPUS), 1);
+    struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
+    struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_reservation_id id = gang_reservation_next(h.s, GANG_ID_NONE);
+    int64_t when;
+    if (id != GANG_ID_NONE && below(2)) {
+        MUST(gang_reservation_cancel(h.s, id));
+        return;
+    }
+    stage.groups = &group;
+    stage.group_count = 1;
+    spec.name = "r";
+    spec.stages = &stage;
+    spec.stage_count = 1;
+    spec.arrival_ns = h.now_ns;
+    spec.start_ns = below(2) ? -1 : h.now_ns + seconds(10);
+    spec.duration_ns = seconds(10);
+    spec.flags = below(3) == 0 ? GANG_RESERVATION_IGNORE_JOBS : 0;
+    gang_result r = gang_reservation_add(h.s, &spec, &id, &when, &error);
+    reservations += r == GANG_OK;
+    ck_assert_msg(r == GANG_OK || r == GANG_EEXIST || r == GANG_ENOFIT || r == GANG_ENEVER,
+                  "%s: %s: %s", gang_result_name(r), error.path, error.text);
+}
+
 static void submit(void)
 {
     static const char *const queue[] = {"requeue", "suspend", "cancel", "slice"};
@@ -75,7 +188,8 @@ static void submit(void)
     job.loss = (int32_t)below(5);
     job.max_restarts = job.loss == GANG_LOSS_RESTART ? below(3) : 0;
     job.hold = below(10) == 0;
-    (void)host_submit(&h, &job);
+    vary(&job);
+    try_submit(&job);
 }
 
 static void command(gang_job_id id)
@@ -104,6 +218,20 @@ static void command(gang_job_id id)
     }
 }
 
+/* Of announced jobs, and of times. Messages about other jobs do nothing. */
+static void command_any_kind(gang_job_id id)
+{
+    int64_t what = below(6);
+    if (what < 3)
+        MUST(gang_job_add_tasks(h.s, id, (int32_t)below(3), below(4) ? 1 + below(3) : -1));
+    else if (what == 3)
+        MUST(gang_job_complete(h.s, id));
+    else if (what == 4)
+        MUST(gang_job_set_time_limit(h.s, id, below(20) * HOST_SECOND));
+    else
+        reserve();
+}
+
 static void change_node(void)
 {
     gang_node_id node = host_node(&h, (int)below(NODES));
@@ -122,6 +250,8 @@ static void step(void)
     int64_t what = below(10);
     if (what < 3 || id == GANG_ID_NONE)
         submit();
+    else if (draw(4))
+        command_any_kind(id);
     else if (what < 5)
         command(id);
     else if (what < 9)
@@ -143,6 +273,11 @@ static void open_world(void)
         q[i].preempt_mode = i < 3 ? i : GANG_PREEMPT_MODE_REQUEUE;
     }
     q[3].quantum_ns = 2 * HOST_SECOND;
+    if (kind == ANY_KIND) {
+        q[0].max_running = below(3);
+        q[1].stale_ns = below(3) * HOST_SECOND;
+        q[2].max_running_per_user = below(2);
+    }
     opts.fence_ns = 2 * HOST_SECOND;
     opts.refused_ns = HOST_SECOND;
     opts.preempt_cooldown_ns = -1;
@@ -166,6 +301,8 @@ static void help(gang_job_id id)
     struct gang_job_info info = host_job_info(&h, id);
     if (info.held)
         MUST(gang_job_release(h.s, id));
+    if (kind == ANY_KIND)
+        MUST(gang_job_complete(h.s, id));
     int32_t what = info.state == GANG_JOB_STOPPING ? GANG_TASK_STOPPED : GANG_TASK_SUCCEEDED;
     for (int32_t gang = 0; gang < 3; gang++)
         if (gang_job_alloc(h.s, id, gang) != GANG_ID_NONE || what == GANG_TASK_STOPPED)
@@ -185,6 +322,19 @@ static void look_at_first(uint64_t world, int *silent)
                   world, id);
 }
 
+static int print(const char *text, size_t size, void *user)
+{
+    (void)user;
+    (void)!fwrite(text, 1, size, stderr);
+    return 0;
+}
+
+static void say_why(gang_job_id id)
+{
+    (void)!gang_job_write_explanation(h.s, id, print, NULL);
+    fputc('\n', stderr);
+}
+
 static void drain(uint64_t world)
 {
     int silent = 0;
@@ -196,18 +346,22 @@ static void drain(uint64_t world)
              id = gang_job_next(h.s, id))
             help(id);
         h.count = 0;
-        host_run(&h, HOST_SECOND);
+        host_run(&h,
+                 i < DRAIN / 2 ? HOST_SECOND : INT64_C(60) * HOST_SECOND); /* back-off doubles */
         look_at_first(world, &silent);
     }
     gang_job_id left = gang_job_next(h.s, GANG_ID_NONE);
+    if (left != GANG_ID_NONE)
+        say_why(left);
     ck_assert_msg(left == GANG_ID_NONE, "world %" PRIu64 ": job %" PRIu64 " is left in state %d",
                   world, left, left == GANG_ID_NONE ? -1 : host_job_state(&h, left));
     host_run(&h, INT64_C(10) * HOST_SECOND); /* fences end */
     ck_assert_int_eq(host_gpus_free(&h), NODES * GPUS);
 }
 
-static void live(uint64_t world)
+static void live(uint64_t world, enum world_kind of)
 {
+    kind = of;
     chance_state = world;
     open_world();
     misbehaves = true;
@@ -221,17 +375,35 @@ static void live(uint64_t world)
     host_close(&h);
 }
 
-START_TEST(every_job_ends)
+/* Lives in worlds of a kind for the time that is given. Returns how many. */
+static uint64_t live_on(enum world_kind of)
 {
     const char *given = getenv("GANG_TEST_SECONDS");
     bool quick = getenv("GANG_TEST_QUICK") != NULL;
-    double seconds = given ? atof(given) : 1;
+    double limit = given ? atof(given) : 1;
     uint64_t first = getenv("GANG_SEED") ? test_seed() : 1, worlds = 0;
     time_t from = time(NULL);
     do
-        live(first + worlds++);
-    while (quick ? worlds < WORLDS : difftime(time(NULL), from) < seconds);
+        live(first + worlds++, of);
+    while (quick ? worlds < WORLDS : difftime(time(NULL), from) < limit);
     printf("%" PRIu64 " worlds from seed %" PRIu64 "\n", worlds, first);
+    return worlds;
+}
+
+START_TEST(every_job_ends)
+{
+    live_on(PLAIN);
+}
+END_TEST
+
+START_TEST(every_job_of_any_kind_ends)
+{
+    submitted = refused = reservations = 0;
+    uint64_t worlds = live_on(ANY_KIND);
+    printf("%" PRId64 " jobs, %" PRId64 " refused, %" PRId64 " reservations\n", submitted, refused,
+           reservations);
+    ck_assert_int_gt(submitted, (int64_t)worlds);
+    ck_assert_int_gt(submitted, refused);
 }
 END_TEST
 
@@ -239,7 +411,14 @@ END_TEST
 START_TEST(every_job_ends_in_worlds_where_one_did_not)
 {
     static const uint64_t worlds[] = {1, 200052, 300638, 400118, 1200088, 2300314};
-    live(worlds[_i]);
+    live(worlds[_i], PLAIN);
+}
+END_TEST
+
+START_TEST(every_job_of_any_kind_ends_in_worlds_where_one_did_not)
+{
+    static const uint64_t worlds[] = {1001163, 2002886};
+    live(worlds[_i], ANY_KIND);
 }
 END_TEST
 
@@ -249,7 +428,9 @@ int main(void)
     TCase *t = tcase_create("liveness");
     tcase_set_timeout(t, 300);
     tcase_add_test(t, every_job_ends);
+    tcase_add_test(t, every_job_of_any_kind_ends);
     tcase_add_loop_test(t, every_job_ends_in_worlds_where_one_did_not, 0, 6);
+    tcase_add_loop_test(t, every_job_of_any_kind_ends_in_worlds_where_one_did_not, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
