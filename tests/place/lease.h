@@ -37,6 +37,17 @@ static inline gang_result lease_machine(gang_worker *w, const char *name, int64_
     return *id ? gang_node_change(w, *id, &spec, NULL) : gang_node_add(w, &spec, id, NULL);
 }
 
+/* Adds `count` machines, n0, n1, ..., without kinds of the site. */
+static inline void lease_machines(gang_worker *w, gang_node_id *node, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "n%d", i);
+        node[i] = GANG_ID_NONE;
+        test_must(lease_machine(w, name, LEASE_CPU, 0, &node[i]));
+    }
+}
+
 /* All requests of a test; they are freed before the cluster. */
 static gang_request *lease_made[64];
 static int lease_made_count;

@@ -32,12 +32,7 @@ static void setup(void)
     test_must(gang_cluster_new(&opts, &cluster, NULL));
     test_must(gang_worker_new(cluster, &worker));
     test_must(gang_worker_new(cluster, &other));
-    memset(node, 0, sizeof(node));
-    for (int i = 0; i < NODES; i++) {
-        char name[16];
-        snprintf(name, sizeof(name), "n%d", i);
-        test_must(lease_machine(worker, name, LEASE_CPU, 0, &node[i]));
-    }
+    lease_machines(worker, node, NODES);
     one = lease_elastic(cluster, 1, 1, 1, 0);
     fill(FULLEST, LEASE_GPUS - FULLEST_FREE);
 }

@@ -23,12 +23,7 @@ static void setup(void)
     opts.manual_recycle = 1; /* reclaiming waits for the stopped thread: core.h */
     test_must(gang_cluster_new(&opts, &cluster, NULL));
     test_must(gang_worker_new(cluster, &worker));
-    memset(node, 0, sizeof(node));
-    for (int i = 0; i < NODES; i++) {
-        char name[16];
-        snprintf(name, sizeof(name), "n%d", i);
-        test_must(lease_machine(worker, name, LEASE_CPU, 0, &node[i]));
-    }
+    lease_machines(worker, node, NODES);
 }
 
 /* Is as much of the CPU free as of the GPUs? A node of whose CPU half was taken with all GPUs has
