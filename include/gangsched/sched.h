@@ -1046,8 +1046,8 @@ enum {
      *  run */
     GANG_TASK_STOPPED = 4,
     /** It is not needed: it is released at once, unless the gang would have fewer tasks than its
-     *  minimum. Reported for all tasks (`tasks` is NULL), the gang also gets no more tasks until
-     *  gang_job_set_target() is called. */
+     *  minimum. Reported for all tasks (`tasks` is NULL), the gang also gets no more tasks, but for
+     *  what it lacks of its minimum, until gang_job_set_target() is called. */
     GANG_TASK_IDLE = 5
 };
 

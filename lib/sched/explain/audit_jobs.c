@@ -131,12 +131,11 @@ void gang__audit_add_gang(struct gang__audit *a, const struct gang__gang *g,
                           struct gang__audit_sums *sum)
 {
     const gang_request *request = gang__gang_request(g);
-    int64_t rest = gang__gang_fixed_rest(g), left = g->demands ? gang__gang_lacks_all(g) : 0;
+    int64_t rest = gang__gang_fixed_rest(g);
+    struct gang__lacks left = gang__gang_lacks_begin(g);
     for (uint32_t group = 0; group < request->group_count; group++) {
         int64_t kept = gang__gang_fixed(g, group, &rest);
-        int64_t lacks = request->group[group].count - g->has[group] - g->done[group];
-        lacks = lacks < 0 ? 0 : lacks < left ? lacks : left;
-        left -= lacks;
+        int64_t lacks = gang__gang_lacks_next(g, group, &left);
         for (uint32_t i = 0; i < g->request_class->group[group].count; i++) {
             const struct gang__take *t =
                 &g->request_class->take[g->request_class->group[group].from + i];

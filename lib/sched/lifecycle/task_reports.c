@@ -44,7 +44,7 @@ static bool report_failed(gang_sched *s, struct gang__report *r)
 
 /* The gang has no work for the idle tasks: their capacity is released, and the target of the gang
  * drops to the tasks that are left. It grows again when the host sets a new target. If all tasks
- * are idle, the target drops even if no task can be spared. */
+ * are idle, the target drops even if no task can be spared, but never below the minimum. */
 static bool report_idle(gang_sched *s, struct gang__report *r, bool all)
 {
     struct gang__gang *g = r->gang;
@@ -56,7 +56,7 @@ static bool report_idle(gang_sched *s, struct gang__report *r, bool all)
     gang__order_leave(s, g);
     gang__tasks_count(s, g, &r->running, true, GANG__TASK_END_NONE);
     gang__usage_out(s, g);
-    g->target = g->tasks + g->ended;
+    g->target = gang__max(g->tasks + g->ended, gang__gang_request(g)->min);
     gang__usage_in(s, g);
     gang__reports_continue(s, r->job);
     return true;

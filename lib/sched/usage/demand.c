@@ -91,12 +91,9 @@ void gang__demand_count(const struct gang__gang *g, int64_t sign)
 {
     const gang_request *request = gang__gang_request(g);
     struct gang__bounded_class *bounded = &g->order.wait_class->bounded;
-    int64_t left = g->demands ? gang__gang_lacks_all(g) : 0;
-    for (uint32_t group = 0; group < request->group_count && left > 0; group++) {
-        int64_t lacks =
-            gang__min(request->group[group].count - g->has[group] - g->done[group], left);
-        lacks = gang__max(lacks, 0);
-        left -= lacks;
+    struct gang__lacks left = gang__gang_lacks_begin(g);
+    for (uint32_t group = 0; group < request->group_count; group++) {
+        int64_t lacks = gang__gang_lacks_next(g, group, &left);
         bounded->lacks[group] += sign * lacks;
         if (g->job->preemptible == GANG_SEMI_PREEMPTIBLE)
             lacks = g->tasks > 0 ? 0 : gang__min(lacks, g->request_class->gang_tasks[group]);

@@ -18,9 +18,27 @@ static int64_t parallelism_of(const struct gang__gang *g)
     return at_once == 0 ? INT64_MAX : at_once > min ? at_once : min;
 }
 
+/* What a group lacks of its own minimum. */
+static int64_t lacks_of_minimum(const struct gang__gang *g, uint32_t group)
+{
+    int64_t lacks = gang__gang_request(g)->group[group].min - g->has[group] - g->done[group];
+    return lacks > 0 ? lacks : 0;
+}
+
+static int64_t lacks_of_minima(const struct gang__gang *g)
+{
+    int64_t sum = 0;
+    for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++)
+        sum += lacks_of_minimum(g, group);
+    return sum;
+}
+
+/* A target is a maximum, but the minima of the groups are kept: one may have lost tasks while
+ * another has more than its minimum. */
 static int64_t to_come_all(const struct gang__gang *g)
 {
-    int64_t tasks = g->target - g->tasks - g->ended;
+    int64_t tasks = g->target - g->tasks - g->ended, of_minima = lacks_of_minima(g);
+    tasks = tasks > of_minima ? tasks : of_minima;
     return tasks > 0 && !g->over ? tasks : 0;
 }
 
@@ -30,18 +48,38 @@ int64_t gang__gang_lacks_all(const struct gang__gang *g)
     return lacks < most ? lacks : most > 0 ? most : 0;
 }
 
-/* The total that is left counts for the first groups first. */
-static int64_t lacks_of(const struct gang__gang *gang, uint32_t group, int64_t left)
+/* The minima come first. */
+static struct gang__lacks divide(const struct gang__gang *g, int64_t total)
 {
-    const gang_request *request = gang__gang_request(gang);
-    for (uint32_t g = 0; g <= group; g++) {
-        int64_t lacks = request->group[g].count - gang->has[g] - gang->done[g];
-        lacks = lacks < left ? lacks : left;
-        if (g == group)
-            return lacks > 0 ? lacks : 0;
-        left -= lacks > 0 ? lacks : 0;
-    }
-    return 0;
+    int64_t minima = lacks_of_minima(g);
+    minima = minima < total ? minima : total;
+    return (struct gang__lacks){minima, total - minima};
+}
+
+struct gang__lacks gang__gang_lacks_begin(const struct gang__gang *g)
+{
+    return divide(g, g->demands ? gang__gang_lacks_all(g) : 0);
+}
+
+int64_t gang__gang_lacks_next(const struct gang__gang *g, uint32_t group, struct gang__lacks *left)
+{
+    int64_t of_minimum = lacks_of_minimum(g, group);
+    int64_t more =
+        gang__gang_request(g)->group[group].count - g->has[group] - g->done[group] - of_minimum;
+    of_minimum = of_minimum < left->of_minima ? of_minimum : left->of_minima;
+    more = more < left->beyond ? more : left->beyond;
+    more = more > 0 ? more : 0;
+    left->of_minima -= of_minimum;
+    left->beyond -= more;
+    return of_minimum + more;
+}
+
+static int64_t lacks_of(const struct gang__gang *g, uint32_t group, int64_t total)
+{
+    struct gang__lacks left = divide(g, total);
+    for (uint32_t before = 0; before < group; before++)
+        (void)gang__gang_lacks_next(g, before, &left);
+    return gang__gang_lacks_next(g, group, &left);
 }
 
 int64_t gang__gang_lacks(const struct gang__gang *g, uint32_t group)
@@ -201,7 +239,8 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
     struct gang__queue_state *leaf = g->job->leaf;
     const struct gang__request_class *request_class = g->request_class;
     const gang_request *request = request_class->request;
-    int64_t rest = gang__gang_fixed_rest(g), left = g->demands ? gang__gang_lacks_all(g) : 0;
+    int64_t rest = gang__gang_fixed_rest(g);
+    struct gang__lacks left = gang__gang_lacks_begin(g);
     struct gang__user *user = g->job->leaf_user;
     gang__wake_queue(s, leaf);
     if (user)
@@ -210,17 +249,14 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
         gang__demand_count(g, sign);
     if (s->usage.bounded > 0) /* what is fixed decides which of their demand counts */
         gang__wake_shares(s);
-    if (g->tasks == 0 && left == 0 &&
+    if (g->tasks == 0 && left.of_minima + left.beyond == 0 &&
         g->stop.fenced_tasks == 0) /* its queues count nothing of it */
         return;
     if (leaf->q->budgeted)
         gang__budget_count(s, g, sign);
     for (uint32_t group = 0; group < request->group_count; group++) {
         int64_t kept = gang__gang_fixed(g, group, &rest);
-        int64_t lacks = request->group[group].count - g->has[group] - g->done[group];
-        lacks = lacks < left ? lacks : left;
-        lacks = lacks > 0 ? lacks : 0;
-        left -= lacks;
+        int64_t lacks = gang__gang_lacks_next(g, group, &left);
         add(s, leaf, 0, request_class, group, sign * (g->has[group] + g->stop.fenced[group]));
         add(s, leaf, 1, request_class, group, sign * kept);
         add(s, leaf, 2, request_class, group, sign * lacks);

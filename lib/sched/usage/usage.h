@@ -148,6 +148,14 @@ struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_s
 int64_t gang__gang_lacks(const struct gang__gang *g, uint32_t group);
 int64_t gang__gang_lacks_all(const struct gang__gang *g);
 
+/* The same for all groups, in order, of a gang that demands them: what the minima lack comes first,
+ * the rest counts for the first groups first. gang__gang_lacks_begin() begins it. */
+struct gang__lacks {
+    int64_t of_minima, beyond;
+};
+struct gang__lacks gang__gang_lacks_begin(const struct gang__gang *g);
+int64_t gang__gang_lacks_next(const struct gang__gang *g, uint32_t group, struct gang__lacks *left);
+
 /* The same, also those that gang_job_spec.parallelism holds back. */
 int64_t gang__gang_to_come(const struct gang__gang *g, uint32_t group);
 
