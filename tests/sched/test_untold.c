@@ -181,6 +181,33 @@ START_TEST(what_others_freed_for_it_is_passed_on)
 }
 END_TEST
 
+/* The run also takes tasks of `low` for `high`, which waits for `old` to stop. Then the host refuses
+ * to start `low`: what was taken of it stays kept. */
+START_TEST(what_was_taken_of_a_refused_start_is_kept)
+{
+    queue.grace_ns = 60 * (int64_t)HOST_SECOND;
+    host_queues(&h, &queue, 1);
+    h.lingers = true;
+    gang_job_id old = host_gang(&h, "q", GPUS / 2, 0);
+    host_run(&h, 1);
+    gang_job_id low = host_submit(&h, host_spec("q", GPUS / 2, 2, 1));
+    gang_job_id high = host_gang(&h, "q", GPUS - 2, 5);
+    h.refuse = "start";
+    host_run(&h, 1);
+    h.refuse = NULL;
+    ck_assert_int_eq(host_ops(&h, low, "start"), 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_job_state(&h, old), GANG_JOB_STOPPING);
+    ck_assert_int_eq(host_gpus_free(&h), 2);
+    gang_job_id other = host_gang(&h, "q", 3, 0);
+    host_run(&h, 1);
+    ck_assert(!runs(other));
+    host_report_all(&h, old, 0, GANG_TASK_STOPPED);
+    host_run(&h, 1);
+    ck_assert(runs(high));
+}
+END_TEST
+
 /* ---- growth ---- */
 
 START_TEST(tasks_that_others_are_entitled_to_are_not_added)
@@ -335,6 +362,7 @@ int main(void)
     tcase_add_test(tests, a_suspended_gang_stays_so);
     tcase_add_test(tests, a_gang_that_starved_is_starved_still);
     tcase_add_test(tests, what_others_freed_for_it_is_passed_on);
+    tcase_add_test(tests, what_was_taken_of_a_refused_start_is_kept);
     tcase_add_test(tests, tasks_that_others_are_entitled_to_are_not_added);
     tcase_add_test(tests, a_callback_sees_what_the_host_was_told);
     tcase_add_test(tests, what_was_told_stays_until_the_next_run);

@@ -21,7 +21,7 @@ void gang__start_undo(gang_sched *s, struct gang__gang *g, int64_t not_before_ns
     gang__victims_leave(g);
     gang__slice_detached(s, g);
     gang__slice_stopped(s, g->alloc);
-    gang__give_back_or_defer(s, NULL, g->alloc, NULL, 0);
+    gang__give_back_unheld(s, g->alloc);
     g->alloc = GANG_ID_NONE;
     if (!g->places) /* it starts anew, whatever was reported of this start */
         gang__reports_reset(s, g);
