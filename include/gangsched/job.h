@@ -161,7 +161,8 @@ struct gang_job_stop {
  *     GANG_REASON_MOVE.
  *   - If a victim's job has ended since, or the victim shared nodes in time, what it left for the
  *     preemptor is free at once, except at the places of the preemptor. Such a gang that has
- *     stopped to move (GANG_STOP_MOVED) waits to start if others have its old places.
+ *     stopped to move (GANG_STOP_MOVED) waits to start if it shared nodes in time, or if others
+ *     have its old places.
  *   - A running job without any running task is in the first of its partitions
  *     (gang_job_spec.partitions). A job whose groups wait for each other cannot be running.
  *   - A gang that shares nodes in time ends (GANG_END_REFUSED) if its queue does not slice any

@@ -615,6 +615,67 @@ START_TEST(a_gang_that_has_stopped_to_move_waits_if_its_old_places_are_taken)
 }
 END_TEST
 
+static gang_job_id lingering;
+
+static void linger_one(struct host *host, const struct host_event *e)
+{
+    host->lingers = e->job == lingering;
+}
+
+static void set_owner(struct host *of)
+{
+    static struct gang_quota half = {"cpu", 8000, NULL, 0, 0};
+    struct gang_queue_spec q[] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    q[0].name = "q";
+    q[0].quantum_ns = 10 * SECOND;
+    q[0].grace_ns = 60 * SECOND;
+    q[1].name = "owner";
+    q[1].guaranteed = &half;
+    q[1].guaranteed_count = 1;
+    host_queues(of, q, 2);
+    of->during = linger_one;
+}
+
+/* `a` and `b` shared a node in time. `b` stops there, and `a` has stopped to move away. In a new
+ * scheduler the places of `a` do not keep out `b`, which still runs there. */
+START_TEST(a_gang_that_has_stopped_to_move_leaves_its_places_to_its_row)
+{
+    open_lived(2, 0);
+    set_owner(&h);
+    struct one *other = put(1, 3);
+    struct gang_group_spec rest = group_of(1, 5000, 0); /* of the node of `other` */
+    struct gang_job_spec spec = host_job(&rest, 1);
+    spec.queue = "q";
+    gang_job_id fills = host_submit(&h, &spec);
+    host_run(&h, 0);
+    struct one *a = put(1, 3);
+    host_end_job(&h, fills);
+    struct one *b = put(2, 5);
+    lingering = b->id;
+    test_assert(runs(&h, a) && runs(&h, b) && runs(&h, other));
+    struct one *c = &job[count++];
+    c->group = group_of(1, 1000, 0);
+    c->spec = host_job(&c->group, 1);
+    c->spec.queue = "owner";
+    c->id = host_submit(&h, &c->spec);
+    host_run(&h, SECOND);
+    keep_all();
+    ck_assert_int_eq(a->kept.stop[0].what, GANG_STOP_MOVED);
+    ck_assert_int_eq(b->kept.past.state, GANG_JOB_STOPPING);
+    ck_assert_int_gt(b->kept.past.slice_row, 0);
+    open_anew(2, 0);
+    set_owner(&anew);
+    submit_all();
+    host_run(&anew, 0);
+    host_check(&anew);
+    ck_assert_int_eq(host_job_state(&anew, b->id), GANG_JOB_STOPPING);
+    host_report_all(&anew, b->id, 0, GANG_TASK_STOPPED);
+    host_run(&anew, SECOND);
+    test_assert(runs(&anew, a) && runs(&anew, c));
+    close_both();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("slice_restored");
@@ -638,6 +699,7 @@ int main(void)
     tcase_add_test(tc, memory_that_runs_out_is_tried_again);
     tcase_add_loop_test(tc, a_gang_that_has_stopped_to_move_waits_if_its_old_places_are_taken, 0,
                         2);
+    tcase_add_test(tc, a_gang_that_has_stopped_to_move_leaves_its_places_to_its_row);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -246,8 +246,8 @@ bool gang__job_take_restored(gang_sched *s, struct gang__job *job)
     if (has_allocation(job) && adopted == GANG_OK)
         adopted = take_places(s, job, in->request, &alloc, &error);
     struct gang__stop *stops = NULL;
-    bool waits = adopted == GANG_ENOFIT && has_stopped_to_move(job);
-    if (waits) /* gangs shared its old places in time, or others have them now */
+    bool has_none = adopted == GANG_ENOFIT || (adopted == GANG_OK && alloc == GANG_ID_NONE);
+    if (has_none && has_stopped_to_move(job)) /* gangs share its old places, or others have them */
         adopted = GANG_OK;
     else if (adopted == GANG_OK && make_stops(s, job, alloc, &stops) != GANG_OK) {
         gang__give_back_or_defer(s, NULL, alloc, NULL, 0);

@@ -85,13 +85,15 @@ static int32_t keep_place(const struct gang_task *task, void *user)
     return 0;
 }
 
+/* A gang that stopped to move may have shared its old places in time: they are not its own. */
 static int32_t show(gang_sched *s, const struct gang__stop *stop, gang_job_stop_fn visit,
                     void *user)
 {
     struct gang_job_stop out = shown(s, stop);
     struct kept_places k = {s, stop, NULL, 0, 0};
     int32_t r = GANG_OK;
-    if (stop->left < stop->own_count && !stop->released)
+    bool shared = stop->stopped && gang__slice_has_alloc(s, stop->alloc);
+    if (stop->left < stop->own_count && !stop->released && !shared)
         r = gang__alloc_each(s->cluster, stop->alloc, keep_place, &k);
     out.kept = k.place;
     out.kept_count = k.count;
