@@ -120,6 +120,38 @@ START_TEST(a_taker_whose_victims_still_stop_counts)
 }
 END_TEST
 
+/* Free GPUs and the end of another job would let `second` start in the copy. */
+START_TEST(in_a_copy_it_counts_too)
+{
+    struct gang_host_ops ops = GANG_HOST_OPS_INIT;
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    gang_cluster *cluster;
+    gang_sched *copy;
+    q.name = "a";
+    q.grace_ns = HOST_SECOND;
+    host_queues(&h, &q, 1);
+    h.lingers = true;
+    gang_job_id other = host_gang(&h, "a", 1, 9);
+    (void)host_gang(&h, "a", 3, -1);
+    host_run(&h, 0);
+    gang_job_id first = submit("a", "x", 1, 2), second = submit("a", "x", 1, 1);
+    host_run(&h, 0);
+    MUST(gang_sched_copy(h.s, &ops, NULL, &cluster, &copy, NULL));
+    MUST(gang_sched_check(copy, NULL));
+    MUST(gang_report_end(copy, other, 1));
+    for (int i = 0; i < 2; i++) {
+        struct gang_job_info info = {.size = sizeof(info)};
+        MUST(gang_sched_run(copy, i * (int64_t)HOST_SECOND, NULL, NULL));
+        MUST(gang_job_get(copy, second, &info));
+        ck_assert_int_eq(info.tasks, 0);
+        MUST(gang_job_get(copy, first, &info));
+        ck_assert_int_eq(info.tasks, i * 2);
+    }
+    gang_sched_free(copy);
+    gang_cluster_free(cluster);
+}
+END_TEST
+
 START_TEST(a_forecast_and_a_change_of_queues_keep_the_bound)
 {
     struct gang_queue_spec q[3] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT,
@@ -224,6 +256,7 @@ int main(void)
     tcase_add_test(tests, each_job_is_asked_for_its_own_bound);
     tcase_add_test(tests, a_preempted_job_leaves_its_place_to_the_next_one);
     tcase_add_test(tests, a_taker_whose_victims_still_stop_counts);
+    tcase_add_test(tests, in_a_copy_it_counts_too);
     tcase_add_test(tests, a_forecast_and_a_change_of_queues_keep_the_bound);
     tcase_add_test(tests, bounds_without_an_array_and_bad_names_are_refused);
     tcase_add_test(tests, out_of_memory_is_no_loss);

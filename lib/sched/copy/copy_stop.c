@@ -86,6 +86,14 @@ static struct gang__stop *copy_stop(struct pairs *p, const struct gang__stop *fr
     return stop;
 }
 
+/* The array of a copy is new. It counts what the job takes back when it enters its queues. */
+static void promise_to_array(const struct gang__handover *handover)
+{
+    struct gang__array *array = handover->taker ? handover->taker->job->array : NULL;
+    if (array && handover->counted_promised)
+        array->promised++;
+}
+
 static bool copy_handover(struct pairs *p, const struct gang__handover *from,
                           struct gang__handover **at)
 {
@@ -105,6 +113,7 @@ static bool copy_handover(struct pairs *p, const struct gang__handover *from,
     handover->holds = copy_array(s, from->holds, from->hold_count, sizeof(*handover->holds));
     if (handover->taker)
         handover->taker->stop.handover = handover;
+    promise_to_array(handover);
     bool ok = handover->places && handover->holds && pair_put(p, from, handover);
     struct gang__stop **last = &handover->stops;
     for (const struct gang__stop *stop = from->stops; ok && stop; stop = stop->next_of_handover) {
