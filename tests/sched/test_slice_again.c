@@ -305,6 +305,40 @@ START_TEST(a_copy_asks_again_at_the_same_time)
 }
 END_TEST
 
+/* A gang shrinks, and then stops as a whole. Its tasks stop one after the other, each as it was
+ * asked; until the last one has stopped, no gang of the next row runs in their places. _i: the one
+ * that was asked first stops last. */
+START_TEST(all_steps_of_a_gang_that_leaves_are_waited_for)
+{
+    struct gang_group_spec group = group_of(2, 4000, 0);
+    struct gang_queue_spec q = host_default_queue(60 * SECOND);
+    host_open(&h, 1, 4);
+    q.quantum_ns = 10 * SECOND;
+    host_queues(&h, &q, 1);
+    h.lingers = true;
+    group.min = 1;
+    struct gang_job_spec job = host_job(&group, 1);
+    gang_job_id leaves = host_submit(&h, &job);
+    host_run(&h, 0);
+    group = group_of(1, 8000, 0);
+    gang_job_id next = host_submit(&h, &job);
+    host_run(&h, 0);
+    test_assert(runs(leaves) && host_tasks(&h, leaves) == 2 && waits_for_turn(next));
+    MUST(gang_job_set_target(h.s, leaves, 1));
+    host_run(&h, SECOND);
+    MUST(gang_job_cancel(h.s, leaves));
+    host_run(&h, SECOND);
+    for (int64_t stopped = 0; stopped < 2; stopped++) {
+        host_run(&h, 20 * SECOND);
+        ck_assert_int_eq(host_ops(&h, next, "start"), 0);
+        host_report(&h, leaves, _i ? stopped : 1 - stopped, GANG_TASK_STOPPED);
+        host_run(&h, SECOND);
+    }
+    test_assert(!host_has(&h, leaves) && runs(next));
+    host_close(&h);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("slice_again");
@@ -319,6 +353,7 @@ int main(void)
     tcase_add_test(t, a_job_ends_as_a_whole_when_one_gang_is_unknown);
     tcase_add_loop_test(t, a_kill_at_the_end_of_a_quantum_is_confirmed, 0, 2);
     tcase_add_test(t, a_copy_asks_again_at_the_same_time);
+    tcase_add_loop_test(t, all_steps_of_a_gang_that_leaves_are_waited_for, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

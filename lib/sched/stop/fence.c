@@ -81,14 +81,6 @@ bool gang__fence_passed(gang_sched *s, const struct gang__stop *fence)
     return true;
 }
 
-struct gang__stop *gang__fence_of(const struct gang__gang *g, gang_alloc_id alloc)
-{
-    struct gang__stop *stop = g->stop.first;
-    while (stop && !(stop->fenced && stop->alloc == alloc))
-        stop = stop->next;
-    return stop;
-}
-
 struct gang__stop *gang__stop_not_fenced(const struct gang__gang *g)
 {
     struct gang__stop *stop = g->stop.first;

@@ -23,6 +23,15 @@ static void unlink_stop(struct gang__stop *stop)
     *at = stop->next;
 }
 
+/* Do tasks of the allocation stop still that were asked earlier or later, or are fenced? */
+static bool some_stop_still(const struct gang__gang *g, gang_alloc_id alloc)
+{
+    const struct gang__stop *stop = g->stop.first;
+    while (stop && stop->alloc != alloc)
+        stop = stop->next;
+    return stop != NULL;
+}
+
 /* All tasks of the stop have stopped: what they held is released, or kept for the handover. */
 static void stopped_all(gang_sched *s, struct gang__stop *stop)
 {
@@ -34,7 +43,7 @@ static void stopped_all(gang_sched *s, struct gang__stop *stop)
     gang__wake_holding(s, g);
     if (stop->fenced)
         gang__fence_ended(s, stop);
-    if (!gang__fence_of(g, stop->alloc)) /* otherwise some of it may still run */
+    if (!some_stop_still(g, stop->alloc))
         s->stop.hooks->stopped(s, stop->alloc);
     stop->left = 0;
     if (stop->handover) {

@@ -105,8 +105,7 @@ void gang__fence_begin(gang_sched *s, struct gang__stop *fence, int64_t until_ns
 /* When a fence of the gang ends that begins now. */
 int64_t gang__fence_until(const gang_sched *s, const struct gang__gang *g);
 
-/* A fence of this allocation of the gang; a stop of the gang that is none. NULL: there is none. */
-struct gang__stop *gang__fence_of(const struct gang__gang *g, gang_alloc_id alloc);
+/* A stop of the gang that is no fence. NULL: there is none. */
 struct gang__stop *gang__stop_not_fenced(const struct gang__gang *g);
 
 /* Is the task fenced? */
