@@ -181,8 +181,8 @@ START_TEST(what_others_freed_for_it_is_passed_on)
 }
 END_TEST
 
-/* The run also takes tasks of `low` for `high`, which waits for `old` to stop. Then the host refuses
- * to start `low`: what was taken of it stays kept. */
+/* The run also takes tasks of `low` for `high`, which waits for `old` to stop. Then the host
+ * refuses to start `low`: what was taken of it stays kept. */
 START_TEST(what_was_taken_of_a_refused_start_is_kept)
 {
     queue.grace_ns = 60 * (int64_t)HOST_SECOND;
