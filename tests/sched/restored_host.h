@@ -5,7 +5,7 @@
 
 #include "sched/host.h"
 
-enum { KEPT_TASKS = 16, KEPT_STOPS = 8 };
+enum { KEPT_TASKS = 32, KEPT_STOPS = 16 };
 
 /* What the host keeps of a job, beside its specification. */
 struct restored {
@@ -101,18 +101,18 @@ static inline int32_t restored_stop(const struct gang_job_stop *stop, void *user
 }
 
 /* Keep what the host keeps. */
-static inline void restored_keep(struct restored *k, struct host *h, gang_job_id id)
+static inline void restored_keep(struct restored *k, struct host *from, gang_job_id id)
 {
-    gang_alloc_id alloc = gang_job_alloc(h->s, id, 0);
+    gang_alloc_id alloc = gang_job_alloc(from->s, id, 0);
     memset(k, 0, sizeof(*k));
-    k->from = h->stage.c;
+    k->from = from->stage.c;
     k->past = (struct gang_job_past)GANG_JOB_PAST_INIT;
-    MUST(gang_job_get_past(h->s, id, &k->past));
+    MUST(gang_job_get_past(from->s, id, &k->past));
     if (alloc != GANG_ID_NONE)
-        MUST(gang_alloc_each(h->stage.c, alloc, restored_task, k));
-    MUST(gang_job_suspended_each(h->s, id, restored_resume, k));
-    MUST(gang_job_promised_each(h->s, id, restored_promise, k));
-    MUST(gang_job_stop_each(h->s, id, restored_stop, k));
+        MUST(gang_alloc_each(from->stage.c, alloc, restored_task, k));
+    MUST(gang_job_suspended_each(from->s, id, restored_resume, k));
+    MUST(gang_job_promised_each(from->s, id, restored_promise, k));
+    MUST(gang_job_stop_each(from->s, id, restored_stop, k));
 }
 
 /* A task that has ended: the host lists it beside those that run. */
@@ -124,7 +124,7 @@ static inline void restored_ended(struct restored *k, int64_t task, int32_t what
 }
 
 /* Submit the job as it was. */
-static inline void restored_submit(const struct restored *k, struct host *h, gang_job_id id,
+static inline void restored_submit(const struct restored *k, struct host *to, gang_job_id id,
                                    const struct gang_job_spec *was)
 {
     struct gang_job_spec spec = *was;
@@ -135,7 +135,7 @@ static inline void restored_submit(const struct restored *k, struct host *h, gan
     spec.past = &k->past;
     spec.stops = k->stop;
     spec.stop_count = k->stop_count;
-    ck_assert_uint_eq(host_submit(h, &spec), id);
+    ck_assert_uint_eq(host_submit(to, &spec), id);
 }
 
 #endif

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random jobs of one to three gangs, on a host that refuses, is slow, reports from within its
- * callbacks and about old allocations. Then it behaves: every job must end, and all capacity must
- * be free. One thread: a world always shows the same.
- *   GANG_SEED           the first world; without it the worlds are always the same
- *   GANG_TEST_SECONDS   how long, 1 by default; GANG_TEST_QUICK: WORLDS worlds */
-#include <time.h>
-
-#include "chance.h"
-#include "host.h"
-
-enum { NODES = 2, GPUS = 4, STEPS = 60, DRAIN = 400, OLD = 64, STUCK = 8, WORLDS = 10 };
+/* Every job ends once its host behaves (liveness.h): random jobs of one to three gangs. */
+#include "sched/liveness.h"
 
 /* Jobs of a world. */
 enum world_kind {
@@ -17,59 +8,12 @@ enum world_kind {
     ANY_KIND /* and announced jobs, arrays, dependencies, roles, times, reservations, limits */
 };
 
-static struct host h;
 static enum world_kind kind;
-static bool misbehaves;
 static int64_t submitted, refused, reservations;
-static gang_alloc_id old_alloc[OLD];
-
-static gang_job_id some_job(void)
-{
-    gang_job_id id = gang_job_next(h.s, GANG_ID_NONE);
-    for (int64_t n = below(8); n > 0 && id != GANG_ID_NONE; n--)
-        id = gang_job_next(h.s, id);
-    return id != GANG_ID_NONE ? id : gang_job_next(h.s, GANG_ID_NONE);
-}
-
-/* A report about one task or all, of the present allocation or an old one. */
-static void report(gang_job_id id, int32_t gang, gang_alloc_id alloc)
-{
-    static const int32_t what[] = {GANG_TASK_STARTED, GANG_TASK_SUCCEEDED, GANG_TASK_SUCCEEDED,
-                                   GANG_TASK_FAILED,  GANG_TASK_STOPPED,   GANG_TASK_STOPPED,
-                                   GANG_TASK_IDLE};
-    int64_t task = below(4);
-    bool all = below(3) == 0;
-    MUST(gang_report_tasks(h.s, id, gang, alloc, all ? NULL : &task, !all, what[below(7)]));
-}
-
-/* In each callback, and at each grant that the host has not heard of. */
-static void answer(struct host *host, const struct host_event *e)
-{
-    static const int32_t values[] = {1, GANG_EBUSY, GANG_ENOENT};
-    host->refuse = NULL;
-    host->lingers = misbehaves && below(2);
-    if (!misbehaves)
-        return;
-    if (e->alloc != GANG_ID_NONE)
-        old_alloc[below(OLD)] = e->alloc;
-    if (below(4) == 0)
-        report(e->job, e->part, below(2) ? e->alloc : GANG_ID_NONE);
-    if (below(8) == 0)
-        MUST(gang_job_set_target(h.s, e->job, below(4)));
-    if (below(6) == 0) {
-        host->refuse = e->op;
-        host->answer = values[below(3)];
-    }
-}
 
 static bool draw(int64_t one_in)
 {
     return kind == ANY_KIND && below(one_in) == 0;
-}
-
-static int64_t seconds(int64_t end)
-{
-    return (1 + below(end)) * HOST_SECOND;
 }
 
 /* Times and bounds of a job. */
@@ -78,9 +22,9 @@ static void bound(struct gang_job_spec *job)
     if (draw(4))
         job->time_limit_ns = seconds(20);
     if (draw(6))
-        job->begin_ns = h.now_ns + seconds(10);
+        job->begin_ns = h->now_ns + seconds(10);
     if (draw(8))
-        job->deadline_ns = h.now_ns + seconds(60);
+        job->deadline_ns = h->now_ns + seconds(60);
     if (draw(4)) {
         job->start_within_ns = seconds(10);
         job->back_off_ns = below(2) * HOST_SECOND;
@@ -132,8 +76,8 @@ static void try_submit(const struct gang_job_spec *job)
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_job_id id;
-    gang_result r = draw(6) ? gang_job_submit_array(h.s, job, 1 + below(3), &id, &error)
-                            : gang_job_submit(h.s, job, &id, &error);
+    gang_result r = draw(6) ? gang_job_submit_array(h->s, job, 1 + below(3), &id, &error)
+                            : gang_job_submit(h->s, job, &id, &error);
     ck_assert_msg(r == GANG_OK || (kind == ANY_KIND && error.path[0]), "%s: %s: %s",
                   gang_result_name(r), error.path, error.text);
     submitted += r == GANG_OK;
@@ -146,10 +90,10 @@ static void reserve(void)
     struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
     struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
     struct gang_error error = GANG_ERROR_INIT;
-    gang_reservation_id id = gang_reservation_next(h.s, GANG_ID_NONE);
+    gang_reservation_id id = gang_reservation_next(h->s, GANG_ID_NONE);
     int64_t when;
     if (id != GANG_ID_NONE && below(2)) {
-        MUST(gang_reservation_cancel(h.s, id));
+        MUST(gang_reservation_cancel(h->s, id));
         return;
     }
     stage.groups = &group;
@@ -157,11 +101,11 @@ static void reserve(void)
     spec.name = "r";
     spec.stages = &stage;
     spec.stage_count = 1;
-    spec.arrival_ns = h.now_ns;
-    spec.start_ns = below(2) ? -1 : h.now_ns + seconds(10);
+    spec.arrival_ns = h->now_ns;
+    spec.start_ns = below(2) ? -1 : h->now_ns + seconds(10);
     spec.duration_ns = seconds(10);
     spec.flags = below(3) == 0 ? GANG_RESERVATION_IGNORE_JOBS : 0;
-    gang_result r = gang_reservation_add(h.s, &spec, &id, &when, &error);
+    gang_result r = gang_reservation_add(h->s, &spec, &id, &when, &error);
     reservations += r == GANG_OK;
     ck_assert_msg(r == GANG_OK || r == GANG_EEXIST || r == GANG_ENOFIT || r == GANG_ENEVER,
                   "%s: %s: %s", gang_result_name(r), error.path, error.text);
@@ -192,56 +136,18 @@ static void submit(void)
     try_submit(&job);
 }
 
-static void command(gang_job_id id)
-{
-    switch (below(8)) {
-    case 0:
-        MUST(gang_job_hold(h.s, id));
-        break;
-    case 1:
-    case 2:
-        MUST(gang_job_release(h.s, id));
-        break;
-    case 3:
-        MUST(gang_job_requeue(h.s, id));
-        break;
-    case 4:
-        MUST(gang_job_set_priority(h.s, id, below(4)));
-        break;
-    case 5:
-        if (below(4) == 0)
-            MUST(gang_job_cancel(h.s, id));
-        break;
-    default:
-        MUST(gang_job_set_target(h.s, id, below(6) - 1));
-        break;
-    }
-}
-
 /* Of announced jobs, and of times. Messages about other jobs do nothing. */
 static void command_any_kind(gang_job_id id)
 {
     int64_t what = below(6);
     if (what < 3)
-        MUST(gang_job_add_tasks(h.s, id, (int32_t)below(3), below(4) ? 1 + below(3) : -1));
+        MUST(gang_job_add_tasks(h->s, id, (int32_t)below(3), below(4) ? 1 + below(3) : -1));
     else if (what == 3)
-        MUST(gang_job_complete(h.s, id));
+        MUST(gang_job_complete(h->s, id));
     else if (what == 4)
-        MUST(gang_job_set_time_limit(h.s, id, below(20) * HOST_SECOND));
+        MUST(gang_job_set_time_limit(h->s, id, below(20) * HOST_SECOND));
     else
         reserve();
-}
-
-static void change_node(void)
-{
-    gang_node_id node = host_node(&h, (int)below(NODES));
-    int64_t what = below(6);
-    if (what == 0)
-        MUST(gang_report_node_lost(h.s, node));
-    else if (what == 1)
-        MUST(gang_report_node_draining(h.s, node, h.now_ns + below(5) * HOST_SECOND));
-    else
-        MUST(gang_report_node_up(h.s, node));
 }
 
 static void step(void)
@@ -281,125 +187,50 @@ static void open_world(void)
     opts.fence_ns = 2 * HOST_SECOND;
     opts.refused_ns = HOST_SECOND;
     opts.preempt_cooldown_ns = -1;
-    host_open_with(&h, NODES, GPUS, &opts, &ops);
+    host_open_with(h, NODES, GPUS, &opts, &ops);
     memset(old_alloc, 0, sizeof(old_alloc));
-    host_queues(&h, q, 4);
-    h.during = answer;
-    host_follow_decisions(&h);
-}
-
-static int32_t count_reason(const struct gang_wait *wait, void *user)
-{
-    (void)wait;
-    ++*(int *)user;
-    return 0;
-}
-
-/* What the host does for a job in the end. */
-static void help(gang_job_id id)
-{
-    struct gang_job_info info = host_job_info(&h, id);
-    if (info.held)
-        MUST(gang_job_release(h.s, id));
-    if (kind == ANY_KIND)
-        MUST(gang_job_complete(h.s, id));
-    int32_t what = info.state == GANG_JOB_STOPPING ? GANG_TASK_STOPPED : GANG_TASK_SUCCEEDED;
-    for (int32_t gang = 0; gang < 3; gang++)
-        if (gang_job_alloc(h.s, id, gang) != GANG_ID_NONE || what == GANG_TASK_STOPPED)
-            MUST(gang_report_tasks(h.s, id, gang, GANG_ID_NONE, NULL, 0, what));
-}
-
-/* The oldest job that is left; it may wait without a reason for a few runs at most. */
-static void look_at_first(uint64_t world, int *silent)
-{
-    int reasons = 0;
-    gang_job_id id = gang_job_next(h.s, GANG_ID_NONE);
-    if (id == GANG_ID_NONE || host_job_state(&h, id) != GANG_JOB_PENDING)
-        return;
-    MUST(gang_job_explain(h.s, id, count_reason, &reasons));
-    *silent = reasons ? 0 : *silent + 1;
-    ck_assert_msg(*silent < STUCK, "world %" PRIu64 ": job %" PRIu64 " waits without a reason",
-                  world, id);
-}
-
-static int print(const char *text, size_t size, void *user)
-{
-    (void)user;
-    (void)!fwrite(text, 1, size, stderr);
-    return 0;
-}
-
-static void say_why(gang_job_id id)
-{
-    (void)!gang_job_write_explanation(h.s, id, print, NULL);
-    fputc('\n', stderr);
-}
-
-static void drain(uint64_t world)
-{
-    int silent = 0;
-    misbehaves = false;
-    for (int i = 0; i < NODES; i++)
-        MUST(gang_report_node_up(h.s, host_node(&h, i)));
-    for (int i = 0; i < DRAIN && gang_job_next(h.s, GANG_ID_NONE) != GANG_ID_NONE; i++) {
-        for (gang_job_id id = gang_job_next(h.s, GANG_ID_NONE); id != GANG_ID_NONE;
-             id = gang_job_next(h.s, id))
-            help(id);
-        h.count = 0;
-        host_run(&h,
-                 i < DRAIN / 2 ? HOST_SECOND : INT64_C(60) * HOST_SECOND); /* back-off doubles */
-        look_at_first(world, &silent);
-    }
-    gang_job_id left = gang_job_next(h.s, GANG_ID_NONE);
-    if (left != GANG_ID_NONE)
-        say_why(left);
-    ck_assert_msg(left == GANG_ID_NONE, "world %" PRIu64 ": job %" PRIu64 " is left in state %d",
-                  world, left, left == GANG_ID_NONE ? -1 : host_job_state(&h, left));
-    host_run(&h, INT64_C(10) * HOST_SECOND); /* fences end */
-    ck_assert_int_eq(host_gpus_free(&h), NODES * GPUS);
+    host_queues(h, q, 4);
+    h->during = answer;
+    host_follow_decisions(h);
 }
 
 static void live(uint64_t world, enum world_kind of)
 {
     kind = of;
+    completes = of == ANY_KIND;
     chance_state = world;
     open_world();
     misbehaves = true;
     for (int i = 0; i < STEPS; i++) {
         for (int64_t n = below(4); n >= 0; n--)
             step();
-        h.count = 0;
-        host_run(&h, below(3) * HOST_SECOND);
+        h->count = 0;
+        host_run(h, below(3) * HOST_SECOND);
     }
     drain(world);
-    host_close(&h);
+    host_close(h);
 }
 
-/* Lives in worlds of a kind for the time that is given. Returns how many. */
-static uint64_t live_on(enum world_kind of)
+static void live_plain(uint64_t world)
 {
-    const char *given = getenv("GANG_TEST_SECONDS");
-    bool quick = getenv("GANG_TEST_QUICK") != NULL;
-    double limit = given ? atof(given) : 1;
-    uint64_t first = getenv("GANG_SEED") ? test_seed() : 1, worlds = 0;
-    time_t from = time(NULL);
-    do
-        live(first + worlds++, of);
-    while (quick ? worlds < WORLDS : difftime(time(NULL), from) < limit);
-    printf("%" PRIu64 " worlds from seed %" PRIu64 "\n", worlds, first);
-    return worlds;
+    live(world, PLAIN);
+}
+
+static void live_any_kind(uint64_t world)
+{
+    live(world, ANY_KIND);
 }
 
 START_TEST(every_job_ends)
 {
-    live_on(PLAIN);
+    live_on(live_plain);
 }
 END_TEST
 
 START_TEST(every_job_of_any_kind_ends)
 {
     submitted = refused = reservations = 0;
-    uint64_t worlds = live_on(ANY_KIND);
+    uint64_t worlds = live_on(live_any_kind);
     printf("%" PRId64 " jobs, %" PRId64 " refused, %" PRId64 " reservations\n", submitted, refused,
            reservations);
     ck_assert_int_gt(submitted, (int64_t)worlds);
@@ -411,14 +242,14 @@ END_TEST
 START_TEST(every_job_ends_in_worlds_where_one_did_not)
 {
     static const uint64_t worlds[] = {1, 200052, 300638, 400118, 1200088, 2300314};
-    live(worlds[_i], PLAIN);
+    live_plain(worlds[_i]);
 }
 END_TEST
 
 START_TEST(every_job_of_any_kind_ends_in_worlds_where_one_did_not)
 {
     static const uint64_t worlds[] = {1001163, 2002886};
-    live(worlds[_i], ANY_KIND);
+    live_any_kind(worlds[_i]);
 }
 END_TEST
 
