@@ -138,7 +138,7 @@ static bool goes_short(enum world world, int set)
 
 START_TEST(places_are_those_of_a_plan)
 {
-    int64_t before = gang__equal_nodes_taken, granted = 0;
+    int64_t before = gang__equal_nodes_taken, by_index = gang__equal_nodes_by_index, granted = 0;
     enum world world = (enum world)(_i % WORLDS);
     int set = _i / WORLDS;
     if (world == PLAIN && set != ANYWHERE)
@@ -172,6 +172,8 @@ START_TEST(places_are_those_of_a_plan)
     printf("world %d, set %d: %d gangs; %d gangs and growths the short way; %d declined\n", world,
            set, (int)granted, (int)taken, declined);
     ck_assert_int_eq(taken > 0, goes_short(world, set));
+    if (set == ANYWHERE && taken > 0 && world != NO_GPUS)
+        ck_assert_int_gt(gang__equal_nodes_by_index, by_index);
     ck_assert_int_gt(declined, 0);
     for (int k = 0; k < 2; k++)
         life_end(&life[k]);
@@ -330,6 +332,45 @@ START_TEST(partial_nodes_need_a_plan)
 }
 END_TEST
 
+/* A search by the index alone meets two nodes that are short of cores. Then cells are read, for a
+ * while; and nothing is counted as lost to others. */
+START_TEST(index_alone_may_not_tell)
+{
+    enum { WHOLE = 1, CORES_ONLY = 10, LOOKS = 64 };
+    struct step first = {.held = 0};
+    for (int k = 0; k < 2; k++) {
+        struct life *l = &life[k];
+        gang__equal_nodes_off = k == 1;
+        life_init(l, PLAIN, ANYWHERE);
+        int64_t by_index = gang__equal_nodes_by_index, taken = gang__equal_nodes_taken;
+        for (int i = 0; i < 2; i++) {
+            test_must(gang_alloc(l->w, l->request[WHOLE], &l->held[0], NULL));
+            test_must(gang_alloc_free(l->w, l->held[0]));
+        }
+        ck_assert_int_eq(gang__equal_nodes_by_index - by_index, k == 0);
+        test_must(gang_alloc(l->w, l->request[CORES_ONLY], &l->held[1], NULL));
+        test_must(gang_alloc(l->w, l->request[WHOLE], &l->held[0], NULL));
+        ck_assert_int_eq(gang__equal_nodes_by_index - by_index, k == 0);
+        ck_assert_int_eq(gang__equal_nodes_taken - taken, k == 0 ? 2 : 0);
+        struct gang_worker_stats stats = GANG_WORKER_STATS_INIT;
+        test_must(gang_worker_get_stats(l->w, &stats));
+        ck_assert_int_eq(stats.conflicts, 0);
+    }
+    gang__equal_nodes_off = false;
+    compare(&first, false);
+    struct life *l = &life[0];
+    test_must(gang_alloc_free(l->w, l->held[1]));
+    for (int i = 0; i <= LOOKS; i++) {
+        int64_t by_index = gang__equal_nodes_by_index;
+        test_must(gang_alloc_free(l->w, l->held[0]));
+        test_must(gang_alloc(l->w, l->request[WHOLE], &l->held[0], NULL));
+        ck_assert_int_eq(gang__equal_nodes_by_index - by_index, i == LOOKS);
+    }
+    for (int k = 0; k < 2; k++)
+        life_end(&life[k]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("equal_nodes");
@@ -340,6 +381,7 @@ int main(void)
     tcase_add_test(t, growth_reaches_the_minimum);
     tcase_add_test(t, gang_does_not_avoid_nodes);
     tcase_add_test(t, partial_nodes_need_a_plan);
+    tcase_add_test(t, index_alone_may_not_tell);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

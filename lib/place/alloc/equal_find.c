@@ -184,15 +184,48 @@ static bool take_node(void *user, uint32_t slot)
     return ends;
 }
 
+/* The same by the index alone: all are taken that are of the type. No bit of the index is wrong. */
+static uint32_t trust_word(void *user, uint32_t base, uint32_t bits, bool *ends)
+{
+    struct search *s = user;
+    const struct gang__slot *slot = gang__slot_at(gang__chunk_of(&s->p->c->commit, base), base);
+    const struct gang__node_type *type = s->pattern->type;
+    uint32_t taken = 0;
+    size_t left = s->want - s->count;
+    for (; bits && left; bits &= bits - 1, left--) {
+        if (gang__load(&slot[__builtin_ctz(bits)].type) != type) {
+            s->off = true;
+            break;
+        }
+        taken |= bits & (~bits + 1);
+    }
+    keep(&s->all, base, taken);
+    keep_of_groups(s, base, taken);
+    s->count = s->want - left;
+    *ends = s->off || !left;
+    return 0;
+}
+
+static bool trust_node(void *user, uint32_t slot)
+{
+    struct search *s = user;
+    bool ends;
+    trust_word(s, slot - slot % GANG__FAN, UINT32_C(1) << slot % GANG__FAN, &ends);
+    s->p->out.met_claimed = true; /* no repair */
+    return ends;
+}
+
 /* Finds nodes anywhere. */
-static bool find_anywhere(struct search *s)
+static bool find_anywhere(struct search *s, bool by_index)
 {
     struct gang__plan *p = s->p;
     struct gang__search_options options = {
-        gang__policy_order(p, false), INT64_MAX, INT64_MAX, 1, take_node, s};
+        gang__policy_order(p, false),      INT64_MAX, INT64_MAX, 1,
+        by_index ? trust_node : take_node, s};
     if (gang__policy_of(options.policy)->way == GANG__WAY_SCORE) /* since a mix was declared */
         return false;
-    gang__search_words(p, 0, (int64_t)s->want * s->pattern->per_node, &options, take_word);
+    gang__search_words(p, 0, (int64_t)s->want * s->pattern->per_node, &options,
+                       by_index ? trust_word : take_word);
     return s->count == s->want && !s->off && sort_slots(&s->all, s->want);
 }
 
@@ -234,7 +267,7 @@ static bool are_ranked(const struct gang__plan *p, const struct gang__node_patte
     return ranked;
 }
 
-bool gang__equal_find(gang_worker *w, const gang_request *request, bool grows,
+bool gang__equal_find(gang_worker *w, const gang_request *request, struct gang__equal_way way,
                       struct gang__equal_slots *n)
 {
     struct gang__placer *placer = w->place;
@@ -251,13 +284,14 @@ bool gang__equal_find(gang_worker *w, const gang_request *request, bool grows,
     n->slot = n->rank = placer->order;
     struct search s = {.p = p, .pattern = m, .want = n->count};
     s.all.run = n->slot;
-    s.skips_claimed = request->plain && !grows; /* as the plan does */
+    s.skips_claimed = request->plain && !way.grows; /* as the plan does */
     if (groups && !m->in_domain) {
         n->rank = n->slot + n->count;
         s.of_group.run = n->rank;
         s.group = UINT32_MAX;
         next_group(&s);
     }
-    return (m->in_domain ? gang__equal_domain_find(p, m, n->slot, n->count) : find_anywhere(&s)) &&
+    return (m->in_domain ? gang__equal_domain_find(p, m, n->slot, n->count)
+                         : find_anywhere(&s, way.by_index)) &&
            (n->count == 1 || are_ranked(p, m, n));
 }

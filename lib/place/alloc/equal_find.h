@@ -4,7 +4,11 @@
  *
  * Several groups take the same of each node. A plan places one group after the other, and each
  * passes over the nodes of those before it. So one search finds the nodes of all groups: the first
- * ones are those of the first group. */
+ * ones are those of the first group.
+ *
+ * The index mostly tells which nodes are wholly free, and a lease is granted only on a node as in
+ * the pattern. So a search for leases may go by the index alone and read no cell: if the commit
+ * takes effect, the search would have found the same nodes by reading them. */
 #ifndef GANG__PLACE_EQUAL_FIND_H
 #define GANG__PLACE_EQUAL_FIND_H
 
@@ -25,11 +29,16 @@ static inline size_t gang__equal_slots_of(const struct gang__equal_slots *n,
     return request->group_count == 1 ? n->count : (size_t)request->group[group].min / m->per_node;
 }
 
-/* Finds n->count nodes, for a new gang of a request that suits, or for more tasks of its only group
- * (`grows`). The caller has reserved an order of as many keys (gang__order_reserve()), and *n
- * borrows it. False: this way does not lead to all of them; or out of memory. Inside a read
- * section. O(nodes). */
-bool gang__equal_find(gang_worker *w, const gang_request *request, bool grows,
+/* How the nodes are found. */
+struct gang__equal_way {
+    bool grows;    /* for more tasks of the only group, not for a new gang */
+    bool by_index; /* cells are not read; only for leases anywhere */
+};
+
+/* Finds n->count nodes for a request that suits. The caller has reserved an order of as many keys
+ * (gang__order_reserve()), and *n borrows it. False: this way does not lead to all of them; or out
+ * of memory. Inside a read section. O(nodes). */
+bool gang__equal_find(gang_worker *w, const gang_request *request, struct gang__equal_way way,
                       struct gang__equal_slots *n);
 
 #endif

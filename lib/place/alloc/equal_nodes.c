@@ -8,13 +8,16 @@
 
 #ifdef GANG_TEST_HOOKS
 bool gang__equal_nodes_off;
-int64_t gang__equal_nodes_taken;
+int64_t gang__equal_nodes_taken, gang__equal_nodes_by_index;
 #endif
 
-static void count_taken(void)
+static void count_taken(bool by_index)
 {
 #ifdef GANG_TEST_HOOKS
     __atomic_fetch_add(&gang__equal_nodes_taken, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&gang__equal_nodes_by_index, by_index, __ATOMIC_RELAXED);
+#else
+    (void)by_index;
 #endif
 }
 
@@ -41,18 +44,28 @@ static void describe_ops(struct gang__committer *w, const struct gang__node_patt
     gang__commit_alike(w, &what, slot, count);
 }
 
-static gang_result commit(gang_worker *w, const struct gang__node_pattern *m, const uint64_t *slot,
-                          size_t count)
+/* Did another worker take one of the nodes meanwhile? Else the index did not tell what they lack. */
+static bool some_leased(const gang_worker *w, const struct gang__equal_slots *n)
+{
+    for (size_t i = 0; i < n->count; i++)
+        if (gang__cell_is_leased(&w->cluster->commit, (uint32_t)n->slot[i]))
+            return true;
+    return false;
+}
+
+static gang_result commit(gang_worker *w, const struct gang__node_pattern *m,
+                          const struct gang__equal_slots *n, bool by_index)
 {
     gang__commit_begin(&w->commit);
     if (m->op_count == 0)
-        describe_leases(&w->commit, m, slot, count);
+        describe_leases(&w->commit, m, n->slot, n->count);
     else
-        describe_ops(&w->commit, m, slot, count);
+        describe_ops(&w->commit, m, n->slot, n->count);
     int64_t helps = w->commit.helps;
     gang_result r = gang__commit_run_indexed(&w->commit, false);
-    w->stats.conflicts += r != GANG_OK;
-    if (r != GANG_OK || w->commit.helps != helps || gang__plan_of(w)->out.skipped)
+    bool lost = r != GANG_OK && (!by_index || some_leased(w, n));
+    w->stats.conflicts += lost;
+    if (lost || w->commit.helps != helps || gang__plan_of(w)->out.skipped)
         gang__contention_met(w);
     return r;
 }
@@ -68,22 +81,35 @@ static bool is_tried(struct gang__node_pattern *m)
     return false;
 }
 
+/* May the search go by the index alone? Not where the host is asked about the places, and not while
+ * others take the same nodes: it would not pass over those that they claim. */
+static bool goes_by_index(const gang_worker *w, struct gang__node_pattern *m,
+                          const struct gang__equal_veto *veto)
+{
+    if (m->op_count || m->in_domain || veto || w->gangs_apart)
+        return false;
+    if (!m->looks)
+        return true;
+    m->looks--;
+    return false;
+}
+
 /* Finds the nodes for a number of tasks: of a new gang, or more of a record. */
 static bool find(gang_worker *w, const gang_request *request, int64_t tasks,
-                 const struct gang__alloc *grows, struct gang__equal_slots *n)
+                 const struct gang__alloc *a, struct gang__equal_way way,
+                 struct gang__equal_slots *n)
 {
     enum { REST = 32 };
     struct gang__node_pattern *m = gang__node_pattern_of(w, request);
     *n = (struct gang__equal_slots){.count = (size_t)tasks / m->per_node};
-    if (tasks % m->per_node || !is_tried(m) ||
-        gang__commit_reserve(&w->commit, n->count * m->words) != GANG_OK)
+    if (tasks % m->per_node || gang__commit_reserve(&w->commit, n->count * m->words) != GANG_OK)
         return false;
     /* The record reserves this, too; it must not move the slots. */
     size_t entries = gang__equal_record_entries(m, n->count);
-    if (!gang__order_reserve(w, entries + (grows ? gang__alloc_entries(grows) : 0)))
+    if (!gang__order_reserve(w, entries + (a ? gang__alloc_entries(a) : 0)))
         return false;
-    bool found = gang__equal_find(w, request, grows != NULL, n);
-    if (!found)
+    bool found = gang__equal_find(w, request, way, n);
+    if (!found && !way.by_index)
         m->rest = REST;
     return found;
 }
@@ -121,38 +147,55 @@ static bool note_numbers(gang_worker *w, uint32_t first, int64_t tasks)
 }
 
 /* Memory for all tasks of the record. */
-static bool reserve(gang_worker *w, gang_request *request, int64_t tasks, size_t nodes,
+static bool reserve(gang_worker *w, gang_request *request, int64_t tasks, size_t nodes, bool grows,
                     struct gang__alloc **a)
 {
     const struct gang__node_pattern *m = gang__node_pattern_of(w, request);
     size_t entries = gang__equal_record_entries(m, nodes);
     size_t words = gang__equal_record_words(m, nodes);
-    if (*a)
+    if (grows)
         return gang__record_reserve(w, *a, entries, words) &&
                note_numbers(w, (*a)->next_number, tasks);
-    return gang__record_make(w, request, entries, words, a) == GANG_OK;
+    return *a || gang__record_make(w, request, entries, words, a) == GANG_OK;
+}
+
+/* Takes the nodes. False: nothing was taken, and there is no answer; but *a may be a new record. */
+static bool take(gang_worker *w, gang_request *request, int64_t tasks,
+                 const struct gang__equal_veto *veto, struct gang__equal_way way,
+                 struct gang__alloc **a, gang_result *r)
+{
+    const struct gang__node_pattern *m = gang__node_pattern_of(w, request);
+    struct gang__equal_slots n;
+    if (!find(w, request, tasks, *a, way, &n) || !reserve(w, request, tasks, n.count, way.grows, a))
+        return false;
+    *r = veto ? ask(w, request, m, &n, veto) : GANG_OK;
+    if (*r != GANG_OK)
+        return true;
+    *r = commit(w, m, &n, way.by_index);
+    if (*r != GANG_OK)
+        return false;
+    gang__equal_record_add(w, m, &n, *a);
+    count_taken(way.by_index);
+    return true;
 }
 
 bool gang__equal_nodes_take(gang_worker *w, gang_request *request, int64_t tasks,
                             const struct gang__equal_veto *veto, struct gang__alloc **a,
                             gang_result *r)
 {
-    const struct gang__node_pattern *m = gang__node_pattern_of(w, request);
-    const bool grows = *a != NULL;
-    struct gang__equal_slots n;
-    if ((grows && !may_grow(gang__plan_of(w), *a, tasks)) || !find(w, request, tasks, *a, &n) ||
-        !reserve(w, request, tasks, n.count, a))
+    enum { LOOKS = 64 };
+    struct gang__node_pattern *m = gang__node_pattern_of(w, request);
+    struct gang__equal_way way = {.grows = *a != NULL};
+    if (!is_tried(m) || (way.grows && !may_grow(gang__plan_of(w), *a, tasks)))
         return false;
-    *r = veto ? ask(w, request, m, &n, veto) : GANG_OK;
-    bool answered = *r != GANG_OK;
-    if (!answered)
-        *r = commit(w, m, n.slot, n.count);
-    if (*r == GANG_OK) {
-        gang__equal_record_add(w, m, &n, *a);
-        count_taken();
-        return true;
+    way.by_index = goes_by_index(w, m, veto);
+    bool answered = take(w, request, tasks, veto, way, a, r);
+    if (!answered && way.by_index) {
+        m->looks = LOOKS;
+        way.by_index = false;
+        answered = take(w, request, tasks, veto, way, a, r);
     }
-    if (!grows) {
+    if (!way.grows && *a && (!answered || *r != GANG_OK)) {
         gang__alloc_drop(w, *a);
         *a = NULL;
     }

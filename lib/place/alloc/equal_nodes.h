@@ -16,6 +16,9 @@
  * same holds where scores, health, partitions, tiers or an order of ranks other than that of the
  * slots matter. Nodes in one domain are found in another order (equal_domain.h).
  *
+ * Where leases are wanted, the search first goes by the index alone (equal_find.h). If the commit
+ * is then refused, the search reads the cells, and so do those of the next gangs.
+ *
  * The same holds for several groups whose tasks ask for the same (equal_find.h), and for more tasks
  * of a running gang of one group. */
 #ifndef GANG__PLACE_EQUAL_NODES_H
@@ -69,9 +72,10 @@ bool gang__equal_nodes_take(gang_worker *w, gang_request *request, int64_t tasks
                             gang_result *r);
 
 #ifdef GANG_TEST_HOOKS
-/* For tests that compare both ways: no gang takes this one; how many gangs and growths did. */
+/* For tests that compare both ways: no gang takes this one; how many gangs and growths did, and
+ * of them by the index alone. */
 extern bool gang__equal_nodes_off;
-extern int64_t gang__equal_nodes_taken;
+extern int64_t gang__equal_nodes_taken, gang__equal_nodes_by_index;
 #endif
 
 #endif

@@ -163,7 +163,7 @@ void gang__equal_nodes_learn(gang_worker *w, const gang_request *request)
     m->type = first->type;
     m->words = first->words;
     m->per_node = each;
-    m->rest = 0;
+    m->rest = m->looks = 0;
     m->in_domain = !packs(request);
     note_ops(m, p, first);
     m->whole_nodes = request->exclusive || (each == 1 && m->op_count == 0);

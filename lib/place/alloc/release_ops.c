@@ -88,8 +88,9 @@ static inline size_t end_lease(gang_worker *w, const struct gang__alloc *a, size
     bool own = false;
     if (!gang__cell_is_leased(&w->cluster->commit, slot))
         return 0;
-    for (; next < end && (uint32_t)(*next >> 32) == slot; next++)
+    do
         own = own || has_own(a->data + (uint32_t)*next);
+    while (++next < end && (uint32_t)(*next >> 32) == slot);
     if (!own)
         return 0;
     gang__commit_add(&w->commit, slot, GANG__WORD_HEAD, GANG__OP_UNLEASE, 0);

@@ -25,6 +25,7 @@ struct gang__node_pattern {
     bool whole_nodes;  /* tasks go to no node of the type that is not wholly free */
     bool in_domain;    /* the gang lies in one domain (place/alloc/equal_domain.h) */
     uint32_t rest;     /* number of gangs planned before this way is tried again */
+    uint32_t looks;    /* number of gangs whose search reads cells before one goes by the index */
     uint32_t per_node; /* tasks; of them, the node and the numbers still to be filled in: */
     uint32_t entry_words;
     uint64_t entry[GANG__PATTERN_TASKS * (GANG__TASK_HEAD + GANG__CELL_WORDS)]; /* of a record */
