@@ -89,7 +89,7 @@ static bool gang_is_measured(const struct maker *m, int64_t gang)
 {
     if (!m->every)
         return gang <= 64;
-    return gang <= 1024 || m->scene.nodes >= MAX_NODES;
+    return gang <= 1024 || m->scene.nodes >= 100000;
 }
 
 static bool is_python(const struct maker *m)
@@ -170,7 +170,7 @@ static void whole_nodes(struct maker *m, int32_t fill)
         for (size_t g = 1; g < GANGS; g++) {
             struct bench_request request = request_of(SHAPE_NODE, gangs[g]);
             request.restart = true;
-            if (gang_is_measured(m, gangs[g]) && fits(m, request, 1))
+            if (gangs[g] <= 1024 && gang_is_measured(m, gangs[g]) && fits(m, request, 1))
                 add(m, LOOP_NEWEST, request, 1, "alloc_node free", "%s", "/search:restarted");
         }
 }
