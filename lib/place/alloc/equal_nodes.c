@@ -44,7 +44,8 @@ static void describe_ops(struct gang__committer *w, const struct gang__node_patt
     gang__commit_alike(w, &what, slot, count);
 }
 
-/* Did another worker take one of the nodes meanwhile? Else the index did not tell what they lack. */
+/* Did another worker take one of the nodes meanwhile? Else the index did not tell what they
+ * lack. */
 static bool some_leased(const gang_worker *w, const struct gang__equal_slots *n)
 {
     for (size_t i = 0; i < n->count; i++)
