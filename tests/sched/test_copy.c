@@ -1001,7 +1001,8 @@ static void live_on(void)
     ck_assert_int_gt(starts_seen, 0);
     if (asking)
         printf("%" PRId64 " answers, %" PRId64 " that a job is next\n", answers_seen, nexts_seen);
-    ck_assert(!asking || worlds < 30 || (answers_seen > 0 && nexts_seen > 0));
+    ck_assert(!asking || worlds < 30 || answers_seen > 0);
+    ck_assert(!asking || worlds < 200 || nexts_seen > 0); /* in one world of forty */
     ck_assert(worlds < 100 || (messages_copied > 0 && heartbeats_copied > 0 && changes_copied > 0));
     ck_assert(worlds < 30 || slicing ||
               (copies_reserved > 0 && begins_seen > 0 && inside_seen > 0));
