@@ -51,7 +51,7 @@ int64_t gang__gang_lacks_all(const struct gang__gang *g)
 /* The minima come first. */
 static struct gang__lacks divide(const struct gang__gang *g, int64_t total)
 {
-    int64_t minima = lacks_of_minima(g);
+    int64_t minima = total ? lacks_of_minima(g) : 0; /* most gangs lack nothing */
     minima = minima < total ? minima : total;
     return (struct gang__lacks){minima, total - minima};
 }
@@ -63,6 +63,8 @@ struct gang__lacks gang__gang_lacks_begin(const struct gang__gang *g)
 
 int64_t gang__gang_lacks_next(const struct gang__gang *g, uint32_t group, struct gang__lacks *left)
 {
+    if (left->of_minima == 0 && left->beyond == 0)
+        return 0;
     int64_t of_minimum = lacks_of_minimum(g, group);
     int64_t more =
         gang__gang_request(g)->group[group].count - g->has[group] - g->done[group] - of_minimum;
