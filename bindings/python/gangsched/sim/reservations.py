@@ -244,7 +244,7 @@ class Reserving(Scheduling):
 
         The reservation lies in the window from ``arrival_s`` (default: now) to ``deadline_s``
         (default: no bound), or begins exactly at ``start_s``. Afterwards the scheduler starts no
-        job that might still hold the capacity at that time.
+        job that might still hold the capacity at that time. After an error nothing has changed.
 
         Parameters
         ----------
@@ -312,7 +312,7 @@ class Reserving(Scheduling):
         GangError
             Another error, with the member as path (``stages[0].nodes[3]``).
         Busy
-            Called from a callback. After an error nothing has changed.
+            Called from a callback.
         """
         given = {
             key: value
@@ -478,8 +478,8 @@ class Reserving(Scheduling):
         O(everything).
 
         Rows are running jobs until their latest end, planned starts (of queues with ``backfill``),
-        and pieces of reservations. ``simulation.plan().table`` is a DataFrame, and ``simulation.plan().plot()`` draws the plan
-        (:class:`gangsched.sim.outlook.Plan`).
+        and pieces of reservations. ``simulation.plan().table`` is a DataFrame, and
+        ``simulation.plan().plot()`` draws the plan (:class:`gangsched.sim.outlook.Plan`).
         """
         with self._scheduler() as sched:
             items = _Items(NodeNames(lib.gang_sched_cluster(sched)))
