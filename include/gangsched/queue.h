@@ -230,8 +230,10 @@ enum {
 
 /** What happens to the jobs behind a blocked job (a job that cannot start now) in its leaf. */
 enum {
-    GANG_BLOCK_NONE = 0,  /**< they may start: best effort */
-    GANG_BLOCK_STRICT = 1 /**< they wait: strict order */
+    GANG_BLOCK_NONE = 0, /**< they may start: best effort */
+    /** they wait: strict order. Only gangs of running jobs start or grow before a job that waits
+     *  for gang_queue_spec.max_running. */
+    GANG_BLOCK_STRICT = 1
 };
 
 /** Backfill: which jobs may start before a blocked job that precedes them in order. */

@@ -186,6 +186,17 @@ void gang__class_keep_again(gang_sched *s, struct gang__wait_class *class, uint8
         insert_blocked(s, class);
 }
 
+/* Does a class that is blocked for this reason bar those behind it in strict order? Not if a queue
+ * has as many running jobs as it may: then no other job starts before, either. But gangs of the
+ * running jobs must be able to, and to grow: the jobs may not end else. */
+static bool bars_in_order(const struct gang__wait_class *class)
+{
+    const struct gang__queue_state *by = class->blocked_by;
+    bool full = class->why == GANG_WAIT_MAX_RUNNING && by &&
+                by->running + by->promised >= by->q->max_running;
+    return class->leaf->q->block == GANG_BLOCK_STRICT && !full;
+}
+
 void gang__order_block(gang_sched *s, struct gang__wait_class *class, int32_t why,
                        struct gang__queue_state *by, uint32_t dim)
 {
@@ -206,7 +217,7 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *class, int32_t wh
     }
     insert_blocked(s, class);
     bool starved = gang__wait_class_head(class)->starved;
-    bool bars = starved ? gang__waits_for_capacity(why) : leaf->q->block == GANG_BLOCK_STRICT;
+    bool bars = starved ? gang__waits_for_capacity(why) : bars_in_order(class);
     if (starved && !bars)
         gang__bypass_unblock(s);
     gang__order_set_bar(class, bars && !class->grower);
