@@ -88,6 +88,7 @@ static inline bool sort_slots(const struct runs *r, size_t want)
 struct search {
     struct gang__plan *p;
     const struct gang__node_pattern *pattern;
+    gang__offer_word *take; /* the nodes of an index word: take_word() or trust_word() */
     struct runs all;
     size_t count, want; /* nodes */
     bool skips_claimed;
@@ -133,6 +134,15 @@ static void keep_of_groups(struct search *s, uint32_t base, uint32_t bits)
     }
 }
 
+/* Adds nodes of an index word; `left` are still wanted. Does that end the search? */
+static bool keep_taken(struct search *s, uint32_t base, uint32_t taken, size_t left)
+{
+    keep(&s->all, base, taken);
+    keep_of_groups(s, base, taken);
+    s->count = s->want - left;
+    return s->off || !left;
+}
+
 /* Nodes that the search offers, with the bits `bits` in the index word of `base`. The index is
  * repaired for nodes that are passed over and are not claimed, as in a plan. */
 static uint32_t take_word(void *user, uint32_t base, uint32_t bits, bool *ends)
@@ -167,21 +177,8 @@ static uint32_t take_word(void *user, uint32_t base, uint32_t bits, bool *ends)
             wrong |= bit;
         }
     }
-    keep(&s->all, base, taken);
-    keep_of_groups(s, base, taken);
-    s->count = s->want - left;
-    *ends = s->off || !left;
+    *ends = keep_taken(s, base, taken, left);
     return wrong;
-}
-
-/* The same for one node. True ends the search. */
-static bool take_node(void *user, uint32_t slot)
-{
-    struct search *s = user;
-    bool ends;
-    uint32_t bit = UINT32_C(1) << slot % GANG__FAN;
-    s->p->out.met_claimed = take_word(s, slot - slot % GANG__FAN, bit, &ends) == 0;
-    return ends;
 }
 
 /* The same by the index alone: all are taken that are of the type. No bit of the index is wrong. */
@@ -199,33 +196,29 @@ static uint32_t trust_word(void *user, uint32_t base, uint32_t bits, bool *ends)
         }
         taken |= bits & (~bits + 1);
     }
-    keep(&s->all, base, taken);
-    keep_of_groups(s, base, taken);
-    s->count = s->want - left;
-    *ends = s->off || !left;
+    *ends = keep_taken(s, base, taken, left);
     return 0;
 }
 
-static bool trust_node(void *user, uint32_t slot)
+/* One node, by either way. True ends the search. */
+static bool take_node(void *user, uint32_t slot)
 {
     struct search *s = user;
     bool ends;
-    trust_word(s, slot - slot % GANG__FAN, UINT32_C(1) << slot % GANG__FAN, &ends);
-    s->p->out.met_claimed = true; /* no repair */
+    uint32_t bit = UINT32_C(1) << slot % GANG__FAN;
+    s->p->out.met_claimed = s->take(s, slot - slot % GANG__FAN, bit, &ends) == 0; /* no repair */
     return ends;
 }
 
 /* Finds nodes anywhere. */
-static bool find_anywhere(struct search *s, bool by_index)
+static bool find_anywhere(struct search *s)
 {
     struct gang__plan *p = s->p;
     struct gang__search_options options = {
-        gang__policy_order(p, false),      INT64_MAX, INT64_MAX, 1,
-        by_index ? trust_node : take_node, s};
+        gang__policy_order(p, false), INT64_MAX, INT64_MAX, 1, take_node, s};
     if (gang__policy_of(options.policy)->way == GANG__WAY_SCORE) /* since a mix was declared */
         return false;
-    gang__search_words(p, 0, (int64_t)s->want * s->pattern->per_node, &options,
-                       by_index ? trust_word : take_word);
+    gang__search_words(p, 0, (int64_t)s->want * s->pattern->per_node, &options, s->take);
     return s->count == s->want && !s->off && sort_slots(&s->all, s->want);
 }
 
@@ -283,6 +276,7 @@ bool gang__equal_find(gang_worker *w, const gang_request *request, struct gang__
         return false;
     n->slot = n->rank = placer->order;
     struct search s = {.p = p, .pattern = m, .want = n->count};
+    s.take = way.by_index ? trust_word : take_word;
     s.all.run = n->slot;
     s.skips_claimed = request->plain && !way.grows; /* as the plan does */
     if (groups && !m->in_domain) {
@@ -291,7 +285,6 @@ bool gang__equal_find(gang_worker *w, const gang_request *request, struct gang__
         s.group = UINT32_MAX;
         next_group(&s);
     }
-    return (m->in_domain ? gang__equal_domain_find(p, m, n->slot, n->count)
-                         : find_anywhere(&s, way.by_index)) &&
+    return (m->in_domain ? gang__equal_domain_find(p, m, n->slot, n->count) : find_anywhere(&s)) &&
            (n->count == 1 || are_ranked(p, m, n));
 }
