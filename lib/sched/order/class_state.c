@@ -192,8 +192,7 @@ void gang__class_keep_again(gang_sched *s, struct gang__wait_class *class, uint8
 static bool bars_in_order(const struct gang__wait_class *class)
 {
     const struct gang__queue_state *by = class->blocked_by;
-    bool full = class->why == GANG_WAIT_MAX_RUNNING && by &&
-                by->running + by->promised >= by->q->max_running;
+    bool full = class->why == GANG_WAIT_MAX_RUNNING && by && gang__queue_runs_most(by);
     return class->leaf->q->block == GANG_BLOCK_STRICT && !full;
 }
 

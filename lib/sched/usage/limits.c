@@ -13,7 +13,7 @@ static struct gang__queue_state *too_many_run(struct gang__gang *g, int32_t *why
     if (g->job->counted_running)
         return NULL;
     for (struct gang__queue_state *q = g->job->leaf; q->parent; q = q->parent)
-        if (q->running + q->promised >= q->q->max_running)
+        if (gang__queue_runs_most(q))
             return q;
     const struct gang__user *user = g->job->leaf_user;
     if (user && user->running + user->promised >= g->job->leaf->q->max_running_per_user)

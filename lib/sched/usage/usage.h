@@ -144,6 +144,12 @@ struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_s
                                              const struct gang__take *take, uint32_t count, int how,
                                              struct gang__refusal *refusal);
 
+/* Has the queue as many running jobs as it may, with those about to start? */
+static inline bool gang__queue_runs_most(const struct gang__queue_state *q)
+{
+    return q->running + q->promised >= q->q->max_running;
+}
+
 /* Tasks of a group that a gang still lacks. */
 int64_t gang__gang_lacks(const struct gang__gang *g, uint32_t group);
 int64_t gang__gang_lacks_all(const struct gang__gang *g);
