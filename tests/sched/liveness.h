@@ -62,6 +62,29 @@ static inline int64_t seconds(int64_t end)
     return (1 + below(end)) * HOST_SECOND;
 }
 
+/* Times and bounds of a job. */
+static inline void bound(struct gang_job_spec *job)
+{
+    if (one_in(4))
+        job->time_limit_ns = seconds(20);
+    if (one_in(6))
+        job->begin_ns = h->now_ns + seconds(10);
+    if (one_in(8))
+        job->deadline_ns = h->now_ns + seconds(60);
+    if (one_in(4)) {
+        job->start_within_ns = seconds(10);
+        job->back_off_ns = below(2) * HOST_SECOND;
+    }
+    if (one_in(4))
+        job->heartbeat_ns = seconds(5);
+    if (one_in(3))
+        job->refill_ns = seconds(5);
+    if (one_in(3))
+        job->restart_delay_ns = HOST_SECOND;
+    if (one_in(5))
+        job->parallelism = 1 + below(3);
+}
+
 static inline void command(gang_job_id id)
 {
     switch (below(8)) {

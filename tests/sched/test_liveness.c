@@ -16,29 +16,6 @@ static bool draw(int64_t one_in)
     return kind == ANY_KIND && below(one_in) == 0;
 }
 
-/* Times and bounds of a job. */
-static void bound(struct gang_job_spec *job)
-{
-    if (draw(4))
-        job->time_limit_ns = seconds(20);
-    if (draw(6))
-        job->begin_ns = h->now_ns + seconds(10);
-    if (draw(8))
-        job->deadline_ns = h->now_ns + seconds(60);
-    if (draw(4)) {
-        job->start_within_ns = seconds(10);
-        job->back_off_ns = below(2) * HOST_SECOND;
-    }
-    if (draw(4))
-        job->heartbeat_ns = seconds(5);
-    if (draw(3))
-        job->refill_ns = seconds(5);
-    if (draw(3))
-        job->restart_delay_ns = HOST_SECOND;
-    if (draw(5))
-        job->parallelism = 1 + below(3);
-}
-
 /* What else a job may have. Whatever it points to is read by the submission. */
 static void vary(struct gang_job_spec *job)
 {
@@ -46,7 +23,8 @@ static void vary(struct gang_job_spec *job)
     static struct gang_job_after after;
     static int32_t roles[3], protected_groups[3];
     static int64_t order[3];
-    bound(job);
+    if (kind == ANY_KIND)
+        bound(job);
     for (int i = 0; i < 3; i++) {
         roles[i] = below(2) ? GANG_ROLE_MEMBER : (int32_t)below(5);
         protected_groups[i] = below(4) == 0;

@@ -28,52 +28,24 @@ static struct gang_sched_opts opts;
 static int64_t submitted, refused, restored, runs_on, stops, lost, copied;
 static uint64_t world_now;
 
-static bool draw(int64_t one_in)
-{
-    return below(one_in) == 0;
-}
-
 /* ---- jobs ------------------------------------------------------------------------------------ */
-
-static void bound(struct kept_job *k)
-{
-    struct gang_job_spec *to = &k->spec;
-    if (draw(4))
-        to->time_limit_ns = seconds(20);
-    if (draw(6))
-        to->begin_ns = h->now_ns + seconds(10);
-    if (draw(8))
-        to->deadline_ns = h->now_ns + seconds(60);
-    if (draw(4)) {
-        to->start_within_ns = seconds(10);
-        to->back_off_ns = below(2) * HOST_SECOND;
-    }
-    if (draw(4))
-        to->heartbeat_ns = seconds(5);
-    if (draw(3))
-        to->refill_ns = seconds(5);
-    if (draw(3))
-        to->restart_delay_ns = HOST_SECOND;
-    if (draw(5))
-        to->parallelism = 1 + below(3);
-}
 
 static void vary(struct kept_job *k)
 {
     static const char *const array[] = {"a", "b"};
     for (int i = 0; i < 2; i++) {
         k->roles[i] = below(2) ? GANG_ROLE_MEMBER : (int32_t)below(5);
-        k->protected_groups[i] = draw(4);
+        k->protected_groups[i] = one_in(4);
     }
-    k->spec.roles = draw(3) ? k->roles : NULL;
-    k->spec.protected_groups = draw(4) ? k->protected_groups : NULL;
-    k->spec.start_full = draw(4);
-    k->spec.never_preempts = draw(5);
-    if (draw(4)) {
+    k->spec.roles = one_in(3) ? k->roles : NULL;
+    k->spec.protected_groups = one_in(4) ? k->protected_groups : NULL;
+    k->spec.start_full = one_in(4);
+    k->spec.never_preempts = one_in(5);
+    if (one_in(4)) {
         k->spec.array = array[below(2)];
         k->spec.array_max_running = below(3);
     }
-    k->after = (struct gang_job_after){draw(5) ? some_job() : GANG_ID_NONE, (int32_t)below(3), 0};
+    k->after = (struct gang_job_after){one_in(5) ? some_job() : GANG_ID_NONE, (int32_t)below(3), 0};
     k->spec.after = k->after.job != GANG_ID_NONE ? &k->after : NULL;
     k->spec.after_count = k->after.job != GANG_ID_NONE;
 }
@@ -103,9 +75,9 @@ static void submit(void)
     k->spec.priority = below(4);
     k->spec.loss = (int32_t)below(5);
     k->spec.max_restarts = k->spec.loss == GANG_LOSS_RESTART ? below(3) : 0;
-    k->spec.hold = draw(10);
+    k->spec.hold = one_in(10);
     k->spec.user = below(2) ? "u" : "v";
-    bound(k);
+    bound(&k->spec);
     vary(k);
     if (fits_guarantee(k))
         k->spec.preemptible = (int32_t)below(3);
@@ -144,7 +116,7 @@ static void restore_node(struct host *to, int i)
 {
     struct gang_node_info info = {.size = sizeof(info)};
     MUST(gang_node_get(h->stage.c, host_node(h, i), &info));
-    int32_t state = draw(8) ? GANG_NODE_DOWN : draw(8) ? GANG_NODE_UP : info.state;
+    int32_t state = one_in(8) ? GANG_NODE_DOWN : one_in(8) ? GANG_NODE_UP : info.state;
     MUST(gang_node_set_state(to->stage.w, host_node(to, i), state));
 }
 
@@ -168,7 +140,7 @@ static void lose_tasks(struct restored *k)
 {
     static const int32_t what[] = {GANG_TASK_STARTED, GANG_TASK_SUCCEEDED, GANG_TASK_FAILED};
     for (size_t i = 0; i < k->place_count; i++)
-        if (k->place[i].node && k->place[i].what == GANG_TASK_STARTED && draw(6) &&
+        if (k->place[i].node && k->place[i].what == GANG_TASK_STARTED && one_in(6) &&
             !is_in_a_stop(k, k->place[i].task)) {
             k->place[i] = (struct gang_running_spec){.what = what[below(3)],
                                                      .numbered = 1,
@@ -192,7 +164,7 @@ static void restore_job(struct host *to, const struct kept_job *k)
     restored_keep(&kept, h, k->id);
     spec.hold = info.held;
     spec.priority = info.priority;
-    if (draw(3))
+    if (one_in(3))
         lose_tasks(&kept);
     runs_on += info.state == GANG_JOB_RUNNING;
     stops += kept.stop_count > 0;
@@ -203,7 +175,7 @@ static void restore_job(struct host *to, const struct kept_job *k)
 static void report_some(void)
 {
     for (size_t i = 0; i < jobs; i++)
-        if (!job[i].over && draw(8))
+        if (!job[i].over && one_in(8))
             report(job[i].id, 0, GANG_ID_NONE);
 }
 
@@ -211,7 +183,7 @@ static void make_anew(void)
 {
     struct host *to = h == &host_of[0] ? &host_of[1] : &host_of[0];
     open_host(to);
-    to->now_ns = h->now_ns + (draw(2) ? 0 : seconds(5));
+    to->now_ns = h->now_ns + (one_in(2) ? 0 : seconds(5));
     for (int i = 0; i < NODES; i++)
         restore_node(to, i);
     MUST(gang_past_usage_each(h->s, restore_usage, to->s));
@@ -222,7 +194,7 @@ static void make_anew(void)
     h = to;
     host_follow_decisions(h);
     restored++;
-    if (draw(3))
+    if (one_in(3))
         report_some();
 }
 
@@ -273,9 +245,9 @@ static void draw_rules(struct gang_queue_spec *q)
 {
     q->within = (int32_t)below(4);
     q->order = (int32_t)below(7);
-    q->min_runtime_ns = draw(3) ? seconds(5) : 0;
-    q->user_limit = draw(3) ? GANG_WHOLE / 2 : 0;
-    q->overrun = draw(3) ? GANG_OVERRUN_EXTEND : 0;
+    q->min_runtime_ns = one_in(3) ? seconds(5) : 0;
+    q->user_limit = one_in(3) ? GANG_WHOLE / 2 : 0;
+    q->overrun = one_in(3) ? GANG_OVERRUN_EXTEND : 0;
     q->extend_ns = seconds(5);
 }
 
@@ -288,13 +260,13 @@ static void draw_queues(void)
         queue[i].name = name[i];
         queue[i].grace_ns = below(3) * HOST_SECOND;
         queue[i].preempt_mode = i < 3 ? i : GANG_PREEMPT_MODE_REQUEUE;
-        if (draw(3))
+        if (one_in(3))
             draw_rules(&queue[i]);
     }
     queue[0].max_running = below(3);
     queue[1].stale_ns = below(3) * HOST_SECOND;
     queue[2].max_running_per_user = below(2);
-    if (draw(2))
+    if (one_in(2))
         draw_budget(&queue[2]);
     queue[3].quantum_ns = 2 * HOST_SECOND;
     queue[3].quantum_gpus = (int32_t)below(2);
@@ -313,7 +285,7 @@ static void live(uint64_t world)
     opts.refused_ns = HOST_SECOND;
     opts.preempt_cooldown_ns = -1;
     opts.kill_wait_ns = kill_wait_ns[below(3)];
-    opts.half_life_ns = draw(2) ? seconds(60) : 0;
+    opts.half_life_ns = one_in(2) ? seconds(60) : 0;
     world_now = world;
     open_host(h);
     host_follow_decisions(h);
@@ -321,9 +293,9 @@ static void live(uint64_t world)
     for (int i = 0; i < STEPS; i++) {
         for (int64_t n = below(4); n >= 0; n--)
             step();
-        if (draw(12))
+        if (one_in(12))
             make_anew();
-        else if (draw(30))
+        else if (one_in(30))
             go_on_with_copy();
         h->count = 0;
         host_run(h, below(3) * HOST_SECOND);
